@@ -1,0 +1,43 @@
+"""Blocks: items (series or matrices) side by side in lanes.
+
+Item p of a flat array is the run of numbers from `p * stride` on; in a block, element t of lane l
+stands at `t * lanes + l`.  Series are put into lanes in the order of their lengths, so that those
+of a block end about the same row.
+"""
+
+from __future__ import annotations
+
+from numba import njit
+
+from warplearn._kernels.lanes import CACHE_LINE, transpose
+from warplearn._kernels.records import Static, number
+
+_TILES = {4: Static(CACHE_LINE // 4), 8: Static(CACHE_LINE // 8)}
+
+
+def tile_for(itemsize: int) -> Static:
+    """The side of the square tiles in which rows are turned into lanes: one cache line."""
+    return _TILES[itemsize]
+
+
+@njit(nogil=True)
+def pack(lanes, tile, source, starts, size, block):
+    """Copy `size` numbers of each item into its lane."""
+    count, side = number(lanes), number(tile)
+    if size < side:
+        for lane in range(count):
+            for t in range(size):
+                block[t * count + lane] = source[starts[lane] + t]
+        return
+    for lane in range(0, count, side):
+        for t in range(0, size, side):
+            column = min(t, size - side)  # the last tile overlaps the one before
+            transpose(tile, source, starts, lane, column, block, column * count + lane, count)
+
+
+@njit(nogil=True)
+def unpack_lane(lanes, block, lane, size, target, start):
+    """Add the numbers of one lane to an item."""
+    count = number(lanes)
+    for t in range(size):
+        target[start + t] += block[t * count + lane]

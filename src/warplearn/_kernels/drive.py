@@ -1,0 +1,295 @@
+"""Every series against every matrix: the loop over blocks, its threads, and the door from Python.
+
+Lanes go to the side with more items, the other side is shared: many series and few matrices make
+a *batch*, few series and many matrices a *bank*.  A task takes every `tasks`-th block.  Where
+tasks add up a gradient, their number does not depend on the number of threads and their sums are
+added in order: results are the same however many threads there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from numba import njit, prange
+from numpy.typing import NDArray
+
+from warplearn._kernels.backward import gather, path_of_lane, trace
+from warplearn._kernels.blocks import pack, tile_for, unpack_lane
+from warplearn._kernels.forward import ROWS, forward
+from warplearn._kernels.grid import lane_limits
+from warplearn._kernels.lanes import BANK, BATCH, aligned_empty, lanes_for, store
+from warplearn._kernels.records import Static, number
+
+_MASK_DTYPES = {8: np.uint8, 16: np.uint16, 32: np.uint32}
+_TASKS_PER_THREAD = 8  # blocks differ in cost: lengths differ, and a triangle has short rows
+_PARTIAL_SUMS_BYTES = 2**26
+
+
+@njit(nogil=True)
+def _run_task(plan, cost, laned, shared, grids, upstream, output, task, tasks):
+    lanes, tile, role, channels, banded, traced, want_paths, want_series, want_matrix = plan
+    source, stride, order = laned
+    items, item_stride, item_order = shared
+    lengths, columns, w_stride, radius, triangular = grids
+    values, laned_step, item_step, to_laned, to_shared, paths, path_lengths, mask = output
+
+    count, d = number(lanes), number(channels)
+    batch = number(role) == 1
+    want_laned = number(want_series) if batch else number(want_matrix)
+    most_rows, most_columns = lengths.max(), columns.max()
+    size = stride
+
+    block = aligned_empty(size * count, values)
+    slopes = aligned_empty(size * count if want_laned else 0, values)
+    kept = aligned_empty(most_columns * count, values)
+    ends = aligned_empty(count, values)
+    lane_values = aligned_empty(count, values)
+    lane_upstream = aligned_empty(count, values)
+    limits = most_rows if number(banded) else 0
+    low, high = aligned_empty(limits * count, values), aligned_empty(limits * count, values)
+    hull = np.empty((limits, 4), np.int64)
+    padded = (most_rows + ROWS - 1) // ROWS * ROWS if number(traced) else 0
+    steps = np.empty(2 * padded * most_columns, mask.dtype)
+    marks = np.empty(most_columns, np.int64)
+    most_cells = min(padded * most_columns, count * (padded + most_columns))
+    cells = np.empty((most_cells, 3), np.int64)
+    starts, rows = np.empty(count, np.int64), np.empty(count, np.int64)
+
+    for first in range(task * count, len(order), tasks * count):
+        filled = min(count, len(order) - first)
+        shortest, longest = most_rows, 0
+        for lane in range(count):
+            case = order[first + min(lane, filled - 1)]
+            starts[lane] = case * stride
+            if batch:
+                rows[lane] = lengths[case]
+                shortest, longest = min(shortest, rows[lane]), max(longest, rows[lane])
+        if batch:
+            size = longest * d
+        pack(lanes, tile, source, starts, size, block)
+        slopes[:] = 0
+        limited = -1
+        for position in range(first if triangular else 0, len(item_order)):
+            item = item_order[position]
+            if batch:
+                x, x_start, w, w_start, m = block, 0, items, item * item_stride, columns[item]
+            else:
+                x, x_start, w, w_start, m = items, item * item_stride, block, 0, columns[0]
+                shortest = longest = lengths[item]
+                rows[:] = longest
+            for lane in range(count):
+                ends[lane] = rows[lane] - 1
+            if number(banded) and not (batch and limited == m):
+                lane_limits(lanes, radius, rows, longest, m, low, high, hull)
+                limited = m
+            best = forward(
+                lanes, role, channels, traced, banded, cost,
+                x, x_start, w, w_start, w_stride, m, ends, shortest, longest,
+                low, high, hull, kept, steps,
+            )  # fmt: skip
+            store(lane_values, 0, best)
+            for lane in range(filled):
+                case = order[first + lane]
+                values[case * laned_step + item * item_step] = lane_values[lane]
+                if triangular:
+                    values[item * laned_step + case * item_step] = lane_values[lane]
+            if number(traced):
+                wanted = 0
+                lane_upstream[:] = 0
+                for lane in range(filled):
+                    factor = upstream[order[first + lane] * laned_step + item * item_step]
+                    lane_upstream[lane] = factor
+                    if factor != 0:
+                        wanted |= 1 << lane
+                found = trace(lanes, steps, m, ends, longest, wanted, marks, cells)
+                if number(want_paths):
+                    for lane in range(filled):
+                        case = order[first + lane]
+                        path_lengths[case] = path_of_lane(lane, cells, found, paths[case])
+                if batch:
+                    to_x, to_x_start, to_w, to_w_start = slopes, 0, to_shared[task], w_start
+                else:
+                    to_x, to_x_start, to_w, to_w_start = to_shared[task], x_start, slopes, 0
+                gather(
+                    lanes, role, channels, want_series, want_matrix, cost,
+                    x, x_start, w, w_start, w_stride, lane_upstream, cells, found,
+                    to_x, to_x_start, to_w, to_w_start,
+                )  # fmt: skip
+        if want_laned:
+            for lane in range(filled):
+                unpack_lane(lanes, slopes, lane, size, to_laned, starts[lane])
+
+
+@njit(nogil=True, cache=True)
+def run_serial(plan, cost, laned, shared, grids, upstream, output, tasks):
+    for task in range(tasks):
+        _run_task(plan, cost, laned, shared, grids, upstream, output, task, tasks)
+
+
+@njit(nogil=True, cache=True, parallel=True)
+def run_parallel(plan, cost, laned, shared, grids, upstream, output, tasks):
+    for task in prange(tasks):
+        _run_task(plan, cost, laned, shared, grids, upstream, output, task, tasks)
+
+
+def thread_count(n_jobs: int | None) -> int:
+    """How many threads `n_jobs` means: None is Numba's current setting, -1 all cores."""
+    if n_jobs is None:
+        return int(numba.get_num_threads())
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0:
+        raise ValueError(f"n_jobs must be None or a non-zero integer, got {n_jobs!r}")
+    most = int(numba.config.NUMBA_NUM_THREADS)
+    return min(int(n_jobs), most) if n_jobs > 0 else max(1, most + 1 + int(n_jobs))
+
+
+@contextmanager
+def _threads(count: int) -> Iterator[None]:
+    before = numba.get_num_threads()
+    numba.set_num_threads(count)
+    try:
+        yield
+    finally:
+        numba.set_num_threads(before)
+
+
+def _flat(array: NDArray[Any]) -> NDArray[Any]:
+    """All numbers in a row, without a copy where possible.
+
+    Kernels read their operands only; to them a read-only array must look like any other, or it
+    would be another type, and compiled for again.
+    """
+    flat = np.ascontiguousarray(array).reshape(-1)
+    if not flat.flags.writeable:
+        interface = {**flat.__array_interface__, "data": (flat.ctypes.data, False)}
+        flat = np.asarray(SimpleNamespace(__array_interface__=interface, keep=flat))
+    return flat
+
+
+class Evaluation(NamedTuple):
+    """Values (series, matrices), gradients of their sum weighted by `upstream`, active paths."""
+
+    values: NDArray[Any]
+    series_gradient: NDArray[Any] | None = None
+    matrix_gradient: NDArray[Any] | None = None
+    paths: list[NDArray[np.int64]] | None = None
+
+
+def evaluate(
+    cost: Any,
+    x: NDArray[Any],
+    lengths: NDArray[np.int64],
+    w: NDArray[Any],
+    columns: NDArray[np.int64] | None = None,
+    *,
+    radius: float | None = None,
+    upstream: NDArray[Any] | None = None,
+    want_series: bool = False,
+    want_matrix: bool = False,
+    want_paths: bool = False,
+    triangular: bool = False,
+    lanes: int | None = None,
+    n_jobs: int | None = None,
+) -> Evaluation:
+    """Score every series against every matrix.
+
+    Parameters
+    ----------
+    cost : local score
+    x : array (series, time, channels)
+    lengths : array (series,)
+    w : array (matrices, rows, columns, channels), or (matrices, columns, channels)
+        The second form is series in the place of matrices, each a matrix with equal rows.
+    columns : array (matrices,), optional
+        The lengths of such series; by default all columns.
+    radius : float, optional
+        Sakoe-Chiba radius in cells, or negative: a fraction (see `grid`).
+    upstream : array (series, matrices), optional
+        Weights of the values in the sum whose gradients are wanted; by default 1.
+    want_series, want_matrix : bool
+        Which gradients.
+    want_paths : bool
+        Whether to return the active path of each series; for a single matrix only.
+    triangular : bool
+        x and w are the same series and the score is symmetric: compute one half.
+    lanes : int, optional
+        8, 16 or 32; by default what suits the CPU.
+    """
+    n_series, n_matrices = len(x), len(w)
+    by_series = w.ndim == 3
+    m, d = w.shape[-2], w.shape[-1]
+    if columns is None:
+        columns = np.full(n_matrices, m, np.int64)
+    batch = by_series or want_paths or n_series >= n_matrices
+    dtype = x.dtype
+    vector = lanes_for(dtype) if lanes is None else Static(lanes)
+
+    x_flat, w_flat = _flat(x), _flat(w)
+    x_stride, w_item = x.shape[1] * d, w_flat.size // n_matrices
+    ordered = np.argsort(lengths, kind="stable")
+    natural = np.arange(n_series if not batch else n_matrices)
+    if batch:
+        laned = (x_flat, x_stride, ordered)
+        shared = (w_flat, w_item, ordered if triangular else natural)
+        steps_of_values = (n_matrices, 1)
+        laned_wanted, shared_wanted = want_series, want_matrix
+    else:
+        laned = (w_flat, w_item, np.arange(n_matrices))
+        shared = (x_flat, x_stride, natural)
+        steps_of_values = (1, n_matrices)
+        laned_wanted, shared_wanted = want_matrix, want_series
+
+    blocks = -(-len(laned[2]) // vector.value)
+    threads = thread_count(n_jobs)
+    if shared_wanted:
+        room = _PARTIAL_SUMS_BYTES // (shared[0].size * dtype.itemsize)
+        tasks = min(blocks, max(8, min(room, 64)))
+    else:
+        tasks = 1 if threads == 1 else min(blocks, _TASKS_PER_THREAD * threads)
+
+    values = np.empty(n_series * n_matrices, dtype)
+    traced = want_series or want_matrix or want_paths
+    if not traced:
+        upstream = np.empty(0, dtype)
+    elif upstream is None:
+        upstream = np.ones(values.size, dtype)
+    else:
+        upstream = _flat(np.asarray(upstream, dtype))
+    to_laned = np.zeros(laned[0].size if laned_wanted else 0, dtype)
+    to_shared = np.zeros((tasks, shared[0].size if shared_wanted else 0), dtype)
+    plan = (
+        vector,
+        tile_for(dtype.itemsize),
+        BATCH if batch else BANK,
+        Static(1) if d == 1 else d,
+        Static(radius is not None),
+        Static(traced),
+        Static(want_paths),
+        Static(want_series),
+        Static(want_matrix),
+    )
+    grids = (lengths, columns, 0 if by_series else m * d, float(radius or 0), triangular)
+    mask = np.empty(0, _MASK_DTYPES[vector.value])
+    most_cells = x.shape[1] + m if want_paths else 0
+    paths = np.empty((n_series if want_paths else 0, most_cells, 2), np.int64)
+    path_lengths = np.empty(len(paths), np.int64)
+    output = (values, *steps_of_values, to_laned, to_shared, paths, path_lengths, mask)
+    arguments = (plan, cost, laned, shared, grids, upstream, output, tasks)
+    if threads == 1 or tasks == 1:
+        run_serial(*arguments)
+    else:
+        with _threads(threads):
+            run_parallel(*arguments)
+
+    summed = to_shared.sum(axis=0)
+    of_series, of_matrix = (to_laned, summed) if batch else (summed, to_laned)
+    return Evaluation(
+        values.reshape(n_series, n_matrices),
+        of_series.reshape(x.shape) if want_series else None,
+        of_matrix.reshape(w.shape) if want_matrix else None,
+        [p[:k][::-1] for p, k in zip(paths, path_lengths, strict=True)] if want_paths else None,
+    )

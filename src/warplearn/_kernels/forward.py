@@ -1,0 +1,177 @@
+"""The dynamic program: scores of best warping paths, many grids at a time.
+
+On the grid of a series x (k rows) and a matrix w (m columns) the paper's Algorithm 1 is
+
+    s[i, j] = local score of x_i at w_ij + max(s[i-1, j], s[i-1, j-1], s[i, j-1])
+
+with the value in the last row and column.  Each lane of a vector holds a grid of its own, and its
+series may end earlier than those of other lanes.  Of the two operands one is laned and the other
+shared (see `lanes`):
+
+    bank    laned matrices, a shared series
+    batch   laned series, a shared matrix
+
+A series in the place of a matrix, the case of dynamic time warping, is a matrix whose rows are all
+the same: its row stride is 0.
+
+Four rows are swept at once, column by column, so that the row above is loaded and the last row
+stored once for four cells; only that row is kept.  Where the path is wanted, two bits a cell and
+lane record the step that led there: diagonal or not, and if not, up or left.  Ties prefer the
+diagonal, then up.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from warplearn._kernels.lanes import (
+    load,
+    matrix_at,
+    maximum,
+    series_at,
+    splat,
+    store,
+    store_bits,
+    where,
+)
+from warplearn._kernels.local import score
+from warplearn._kernels.records import Static, number
+
+ROWS = 4
+_PLAIN, _MASKED = Static(0), Static(1)
+
+
+@njit(nogil=True, forceinline=True)
+def _cell(lanes, role, channels, cost, x, i, w, j, up, diagonal, left):
+    """The value of one cell, whose elements start at x[i] and w[j]."""
+    value = maximum(maximum(up, diagonal), left)
+    for c in range(number(channels)):
+        value = value + score(cost, series_at(role, lanes, x, i + c), matrix_at(role, lanes, w, j + c))
+    return value
+
+
+@njit(nogil=True, forceinline=True)
+def _inside(lanes, masked, low, high, row, column, value):
+    """The value where the cell lies in the lane's band, else minus infinity."""
+    if number(masked):
+        below = splat(lanes, low.dtype.type(-np.inf))
+        value = where(load(lanes, low, row * number(lanes)) <= column, value, below)
+        value = where(load(lanes, high, row * number(lanes)) >= column, value, below)
+    return value
+
+
+@njit(nogil=True, forceinline=True)
+def _record(traced, steps, cell, up, diagonal, left):
+    """Note which neighbour the best path to a cell comes from."""
+    if number(traced):
+        store_bits(steps, 2 * cell, diagonal >= maximum(up, left))
+        store_bits(steps, 2 * cell + 1, up >= left)
+
+
+@njit(nogil=True, forceinline=True)
+def _sweep(
+    lanes, role, channels, traced, masked, cost,
+    x, x_rows, w, w_rows, row, m, low, high, kept, steps, first, stop, before,
+):  # fmt: skip
+    """Columns `first` to `stop` of four rows.
+
+    `before` holds the column to the left: the row above, and the four rows.
+    """
+    count, d = number(lanes), number(channels)
+    x0, x1, x2, x3 = x_rows
+    w0, w1, w2, w3 = w_rows
+    above, a, b, c, e = before
+    for j in range(first, stop):
+        up = load(lanes, kept, j * count)
+        a1 = _cell(lanes, role, channels, cost, x, x0, w, w0 + j * d, up, above, a)
+        a1 = _inside(lanes, masked, low, high, row, j, a1)
+        b1 = _cell(lanes, role, channels, cost, x, x1, w, w1 + j * d, a1, a, b)
+        b1 = _inside(lanes, masked, low, high, row + 1, j, b1)
+        c1 = _cell(lanes, role, channels, cost, x, x2, w, w2 + j * d, b1, b, c)
+        c1 = _inside(lanes, masked, low, high, row + 2, j, c1)
+        e1 = _cell(lanes, role, channels, cost, x, x3, w, w3 + j * d, c1, c, e)
+        e1 = _inside(lanes, masked, low, high, row + 3, j, e1)
+        _record(traced, steps, row * m + j, up, above, a)
+        _record(traced, steps, (row + 1) * m + j, a1, a, b)
+        _record(traced, steps, (row + 2) * m + j, b1, b, c)
+        _record(traced, steps, (row + 3) * m + j, c1, c, e)
+        store(kept, j * count, e1)
+        above, a, b, c, e = up, a1, b1, c1, e1
+    return above, a, b, c, e
+
+
+@njit(nogil=True)
+def forward(
+    lanes, role, channels, traced, banded, cost,
+    x, x_start, w, w_start, w_stride, m, ends, shortest, longest, low, high, hull, kept, steps,
+):  # fmt: skip
+    """Scores of the best paths, one a lane.
+
+    Parameters
+    ----------
+    lanes, role, channels, traced, banded : Static
+        How many lanes; which operand is laned; channels (a plain int if not known to the
+        compiler); whether to fill `steps`; whether there is a band.
+    cost : local score
+    x, x_start : series, flat, and where it starts
+    w, w_start, w_stride : matrix, flat, where it starts and how far its rows are apart
+    m : int
+        Columns.
+    ends : array of lanes
+        Index of each lane's last row.
+    shortest, longest : int
+        The fewest and the most rows of any lane.
+    low, high, hull : limits of the band (see `grid.lane_limits`)
+    kept : work space of m vectors
+    steps : work space of 2 m masks a row, for rows rounded up to a multiple of four
+    """
+    count, d = number(lanes), number(channels)
+    nothing = splat(lanes, kept.dtype.type(-np.inf))
+    for j in range(m):
+        store(kept, j * count, nothing)
+    above = splat(lanes, kept.dtype.type(0))  # every path starts from the corner before (0, 0)
+    result = nothing
+    last = load(lanes, ends, 0)
+    for i in range(0, longest, ROWS):
+        # Rows behind the end repeat the last one: harmless, since no lane's value comes from them.
+        i1, i2, i3 = min(i + 1, longest - 1), min(i + 2, longest - 1), min(i + 3, longest - 1)
+        x_rows = (x_start + i * d, x_start + i1 * d, x_start + i2 * d, x_start + i3 * d)
+        w_rows = (
+            w_start + i * w_stride,
+            w_start + i1 * w_stride,
+            w_start + i2 * w_stride,
+            w_start + i3 * w_stride,
+        )
+        first, left, right, stop = 0, 0, m, m
+        if number(banded):
+            first, stop = hull[i, 0], hull[i3, 3] + 1
+            left = min(hull[i3, 1], stop)
+            right = max(hull[i, 2] + 1, left)
+            if first > 0:
+                above = load(lanes, kept, (first - 1) * count)
+        column = (above, nothing, nothing, nothing, nothing)
+        if number(banded):
+            column = _sweep(
+                lanes, role, channels, traced, _MASKED, cost,
+                x, x_rows, w, w_rows, i, m, low, high, kept, steps, first, left, column,
+            )  # fmt: skip
+        column = _sweep(
+            lanes, role, channels, traced, _PLAIN, cost,
+            x, x_rows, w, w_rows, i, m, low, high, kept, steps, left, right, column,
+        )  # fmt: skip
+        if number(banded):
+            column = _sweep(
+                lanes, role, channels, traced, _MASKED, cost,
+                x, x_rows, w, w_rows, i, m, low, high, kept, steps, right, stop, column,
+            )  # fmt: skip
+            if first > 0:
+                store(kept, (first - 1) * count, nothing)
+        above = nothing
+        if i + ROWS >= shortest:
+            _, a, b, c, e = column
+            result = where(last == i, a, result)
+            result = where(last == i + 1, b, result)
+            result = where(last == i + 2, c, result)
+            result = where(last == i + 3, e, result)
+    return result
