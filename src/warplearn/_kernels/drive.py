@@ -25,7 +25,7 @@ from warplearn._kernels.grid import lane_limits
 from warplearn._kernels.lanes import BANK, BATCH, aligned_empty, lanes_for, store
 from warplearn._kernels.records import Static, number
 
-_MASK_DTYPES = {8: np.uint8, 16: np.uint16, 32: np.uint32}
+_MASK_DTYPES = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 _TASKS_PER_THREAD = 8  # blocks differ in cost: lengths differ, and a triangle has short rows
 _PARTIAL_SUMS_BYTES = 2**26
 
@@ -217,7 +217,7 @@ def evaluate(
     triangular : bool
         x and w are the same series and the score is symmetric: compute one half.
     lanes : int, optional
-        8, 16 or 32; by default what suits the CPU.
+        8, 16, 32 or 64; by default what suits the CPU.
     """
     n_series, n_matrices = len(x), len(w)
     by_series = w.ndim == 3

@@ -14,8 +14,9 @@ shared (see `lanes`):
 A series in the place of a matrix, the case of dynamic time warping, is a matrix whose rows are all
 the same: its row stride is 0.
 
-Four rows are swept at once, column by column, so that the row above is loaded and the last row
-stored once for four cells; only that row is kept.  Where the path is wanted, two bits a cell and
+Two rows are swept at once, column by column: the row above is loaded and the last row stored once
+for two cells, and only that row is kept.  Together with vectors of four registers (`lanes_for`) this
+keeps the arithmetic units of the CPU busy all the time.  Where the path is wanted, two bits a cell and
 lane record the step that led there: diagonal or not, and if not, up or left.  Ties prefer the
 diagonal, then up.
 """
@@ -38,7 +39,7 @@ from warplearn._kernels.lanes import (
 from warplearn._kernels.local import score
 from warplearn._kernels.records import Static, number
 
-ROWS = 4
+ROWS = 2
 _PLAIN, _MASKED = Static(0), Static(1)
 
 
@@ -72,33 +73,25 @@ def _record(traced, steps, cell, up, diagonal, left):
 @njit(nogil=True, forceinline=True)
 def _sweep(
     lanes, role, channels, traced, masked, cost,
-    x, x_rows, w, w_rows, row, m, low, high, kept, steps, first, stop, before,
+    x, x0, x1, w, w0, w1, row, m, low, high, kept, steps, first, stop, left,
 ):  # fmt: skip
-    """Columns `first` to `stop` of four rows.
+    """Columns `first` to `stop` of two rows, whose elements start at x0, x1 and w0, w1.
 
-    `before` holds the column to the left: the row above, and the four rows.
+    `left` is the column before: the row above, and the two rows.
     """
-    count, d = number(lanes), number(channels)
-    x0, x1, x2, x3 = x_rows
-    w0, w1, w2, w3 = w_rows
-    above, a, b, c, e = before
+    d = number(channels)
+    above, a, b = left
     for j in range(first, stop):
-        up = load(lanes, kept, j * count)
-        a1 = _cell(lanes, role, channels, cost, x, x0, w, w0 + j * d, up, above, a)
-        a1 = _inside(lanes, masked, low, high, row, j, a1)
-        b1 = _cell(lanes, role, channels, cost, x, x1, w, w1 + j * d, a1, a, b)
-        b1 = _inside(lanes, masked, low, high, row + 1, j, b1)
-        c1 = _cell(lanes, role, channels, cost, x, x2, w, w2 + j * d, b1, b, c)
-        c1 = _inside(lanes, masked, low, high, row + 2, j, c1)
-        e1 = _cell(lanes, role, channels, cost, x, x3, w, w3 + j * d, c1, c, e)
-        e1 = _inside(lanes, masked, low, high, row + 3, j, e1)
+        up = load(lanes, kept, j * number(lanes))
+        a_new = _cell(lanes, role, channels, cost, x, x0, w, w0 + j * d, up, above, a)
+        a_new = _inside(lanes, masked, low, high, row, j, a_new)
+        b_new = _cell(lanes, role, channels, cost, x, x1, w, w1 + j * d, a_new, a, b)
+        b_new = _inside(lanes, masked, low, high, row + 1, j, b_new)
         _record(traced, steps, row * m + j, up, above, a)
-        _record(traced, steps, (row + 1) * m + j, a1, a, b)
-        _record(traced, steps, (row + 2) * m + j, b1, b, c)
-        _record(traced, steps, (row + 3) * m + j, c1, c, e)
-        store(kept, j * count, e1)
-        above, a, b, c, e = up, a1, b1, c1, e1
-    return above, a, b, c, e
+        _record(traced, steps, (row + 1) * m + j, a_new, a, b)
+        store(kept, j * number(lanes), b_new)
+        above, a, b = up, a_new, b_new
+    return above, a, b
 
 
 @njit(nogil=True)
@@ -124,7 +117,7 @@ def forward(
         The fewest and the most rows of any lane.
     low, high, hull : limits of the band (see `grid.lane_limits`)
     kept : work space of m vectors
-    steps : work space of 2 m masks a row, for rows rounded up to a multiple of four
+    steps : work space of 2 m masks a row, for rows rounded up to an even number
     """
     count, d = number(lanes), number(channels)
     nothing = splat(lanes, kept.dtype.type(-np.inf))
@@ -134,44 +127,37 @@ def forward(
     result = nothing
     last = load(lanes, ends, 0)
     for i in range(0, longest, ROWS):
-        # Rows behind the end repeat the last one: harmless, since no lane's value comes from them.
-        i1, i2, i3 = min(i + 1, longest - 1), min(i + 2, longest - 1), min(i + 3, longest - 1)
-        x_rows = (x_start + i * d, x_start + i1 * d, x_start + i2 * d, x_start + i3 * d)
-        w_rows = (
-            w_start + i * w_stride,
-            w_start + i1 * w_stride,
-            w_start + i2 * w_stride,
-            w_start + i3 * w_stride,
-        )
-        first, left, right, stop = 0, 0, m, m
+        # A row behind the end repeats the last one: no lane's value comes from it.
+        next_i = min(i + 1, longest - 1)
+        x0, x1 = x_start + i * d, x_start + next_i * d
+        w0, w1 = w_start + i * w_stride, w_start + next_i * w_stride
+        first, inner, outer, stop = 0, 0, m, m
         if number(banded):
-            first, stop = hull[i, 0], hull[i3, 3] + 1
-            left = min(hull[i3, 1], stop)
-            right = max(hull[i, 2] + 1, left)
+            first, stop = hull[i, 0], hull[next_i, 3] + 1
+            inner = min(hull[next_i, 1], stop)
+            outer = max(hull[i, 2] + 1, inner)
             if first > 0:
                 above = load(lanes, kept, (first - 1) * count)
-        column = (above, nothing, nothing, nothing, nothing)
+        column = (above, nothing, nothing)
         if number(banded):
             column = _sweep(
-                lanes, role, channels, traced, _MASKED, cost,
-                x, x_rows, w, w_rows, i, m, low, high, kept, steps, first, left, column,
+                lanes, role, channels, traced, _MASKED, cost, x, x0, x1, w, w0, w1,
+                i, m, low, high, kept, steps, first, inner, column,
             )  # fmt: skip
         column = _sweep(
-            lanes, role, channels, traced, _PLAIN, cost,
-            x, x_rows, w, w_rows, i, m, low, high, kept, steps, left, right, column,
+            lanes, role, channels, traced, _PLAIN, cost, x, x0, x1, w, w0, w1,
+            i, m, low, high, kept, steps, inner, outer, column,
         )  # fmt: skip
         if number(banded):
             column = _sweep(
-                lanes, role, channels, traced, _MASKED, cost,
-                x, x_rows, w, w_rows, i, m, low, high, kept, steps, right, stop, column,
+                lanes, role, channels, traced, _MASKED, cost, x, x0, x1, w, w0, w1,
+                i, m, low, high, kept, steps, outer, stop, column,
             )  # fmt: skip
             if first > 0:
                 store(kept, (first - 1) * count, nothing)
         above = nothing
         if i + ROWS >= shortest:
-            _, a, b, c, e = column
+            _, a, b = column
             result = where(last == i, a, result)
             result = where(last == i + 1, b, result)
-            result = where(last == i + 2, c, result)
-            result = where(last == i + 3, e, result)
     return result

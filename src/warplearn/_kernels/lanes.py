@@ -27,18 +27,18 @@ from numba.extending import intrinsic, lower_builtin, register_model
 from warplearn._kernels.records import Static
 
 CACHE_LINE = 64
+_VECTOR_BYTES = 256 if llvm.get_host_cpu_features().get("avx512f", False) else 128
 _INT32 = ir.IntType(32)
 _FUSE = ("contract",)
 
 
 def lanes_for(dtype: Any) -> Static:
-    """The lane count that measured best on this CPU.
+    """The lane count that measured best: a vector fills four registers of the CPU.
 
-    Four rows of the grid live in registers.  32 registers of 64 bytes (AVX-512) have room for
-    rows two registers wide, which hides the latency of the recursion; 16 of 32 bytes do not.
+    Four registers make four independent chains, enough to hide the latency of the recursion, and
+    the two rows that are swept at once still fit.
     """
-    wide = llvm.get_host_cpu_features().get("avx512f", False)
-    return Static((128 if wide else 64) // np.dtype(dtype).itemsize)
+    return Static(_VECTOR_BYTES // np.dtype(dtype).itemsize)
 
 
 @njit(nogil=True)
@@ -390,7 +390,8 @@ def bits(typingctx, mask):
     """The mask as an integer, lane 0 in the lowest bit."""
 
     def codegen(context, builder, sig, args):
-        return builder.zext(builder.bitcast(args[0], ir.IntType(mask.lanes)), ir.IntType(64))
+        packed = builder.bitcast(args[0], ir.IntType(mask.lanes))
+        return packed if mask.lanes == 64 else builder.zext(packed, ir.IntType(64))
 
     return types.int64(mask), codegen
 
@@ -400,7 +401,9 @@ def unpack(typingctx, lanes, integer):
     """The mask that `bits` turned into an integer."""
 
     def codegen(context, builder, sig, args):
-        packed = builder.trunc(args[1], ir.IntType(lanes.value))
+        packed = args[1]
+        if lanes.value < 64:
+            packed = builder.trunc(packed, ir.IntType(lanes.value))
         return builder.bitcast(packed, context.get_value_type(sig.return_type))
 
     return Mask(lanes.value)(lanes, types.int64), codegen

@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 from collections.abc import Callable
+from functools import cache
 from numbers import Real
 from pathlib import Path
 from types import CodeType
@@ -63,9 +64,14 @@ class StaticType(types.Type):
 register_model(StaticType)(models.OpaqueModel)
 
 
+@cache
+def _static_type(value: int) -> StaticType:
+    return StaticType(value)
+
+
 @typeof_impl.register(Static)
 def _typeof_static(value, context):
-    return StaticType(value.value)
+    return _static_type(value.value)
 
 
 @unbox(StaticType)
@@ -161,13 +167,14 @@ def record(cls: type, **implementations: tuple[Callable[..., Any], Callable[...,
         parts += _code_parts(own, set())
     digest = _digest(*parts)
     fields: tuple[str, ...] = cls._fields  # type: ignore[attr-defined]
+    kind = RecordType(name, digest, fields)
 
     @typeof_impl.register(cls)
     def _typeof_record(value, context):
         for field, parameter in zip(fields, value, strict=True):
             if not isinstance(parameter, Real):
                 raise TypeError(f"{cls.__name__}.{field} must be a number, got {parameter!r}")
-        return RecordType(name, digest, fields)
+        return kind
 
     for generic, own in implementations.values():
 

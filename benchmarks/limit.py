@@ -1,0 +1,53 @@
+"""What this CPU can do: the operations of the recursion on registers alone.
+
+Eight interleaved chains of two maxima and a fused product and sum, as wide as the kernels' vectors;
+nothing is loaded or stored, and no operation repeats another.  No kernel with these operations can be faster.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from benchmarks.measure import best_times, describe_machine
+from warplearn._kernels.lanes import lanes_for, load, maximum, store
+from warplearn._kernels.records import Static, number
+
+CELLS = 8
+
+
+@njit(nogil=True, cache=True)
+def _on_registers(lanes, numbers, rounds, out):
+    size = number(lanes)
+    x = load(lanes, numbers, 0)
+    a, b = load(lanes, numbers, size), load(lanes, numbers, 2 * size)
+    c, d, e, f, g, h = a + x, b + x, a - x, b - x, a * x, b * x
+    for _ in range(rounds):
+        a = maximum(maximum(b, c), a) + x * d
+        b = maximum(maximum(c, d), b) + x * e
+        c = maximum(maximum(d, e), c) + x * f
+        d = maximum(maximum(e, f), d) + x * g
+        e = maximum(maximum(f, g), e) + x * h
+        f = maximum(maximum(g, h), f) + x * a
+        g = maximum(maximum(h, a), g) + x * b
+        h = maximum(maximum(a, b), h) + x * c
+    store(out, 0, a + b + c + d + e + f + g + h)
+
+
+def limit_run(dtype, rounds: int = 50_000):
+    """A call of the limit loop, and how many cells it stands for.
+
+    Two registers a vector: sixteen chains, the most that the registers of any CPU hold.
+    """
+    lanes = Static(lanes_for(dtype).value // 2)
+    numbers = np.random.default_rng(0).uniform(-1e-3, 1e-3, size=3 * lanes.value).astype(dtype)
+    out = np.empty(lanes.value, dtype)
+    return lambda: _on_registers(lanes, numbers, rounds, out), rounds * CELLS * lanes.value
+
+
+def main(arguments: list[str]) -> None:
+    print(describe_machine())
+    for dtype in (np.float32, np.float64):
+        call, cells = limit_run(dtype)
+        seconds = best_times({"limit": call})["limit"]
+        print(f"{np.dtype(dtype).name}: {cells / seconds / 1e9:.1f} billion cells a second")

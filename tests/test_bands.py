@@ -1,0 +1,111 @@
+"""Sakoe-Chiba bands: the definition, and what is refused."""
+
+import itertools
+
+import naive
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from warplearn import band_mask, dtw, elastic_inner_product, pairwise_dtw
+from warplearn._kernels.grid import leaves_no_path
+from warplearn.bands import check_band, narrowest, radius_of
+
+BANDS = [0, 1, 2, 4, 0.0, 0.1, 0.25, 0.5, 1.0]
+
+
+def naive_mask(k, m, band):
+    return np.array([[naive.in_band(i, j, k, m, band) for j in range(m)] for i in range(k)])
+
+
+@pytest.mark.parametrize("band", [None, *BANDS])
+def test_mask_is_the_definition(band):
+    for k, m in itertools.product(range(1, 9), repeat=2):
+        np.testing.assert_array_equal(band_mask(k, m, band), naive_mask(k, m, band))
+
+
+@given(
+    k=st.integers(1, 60),
+    m=st.integers(1, 60),
+    band=st.integers(0, 70) | st.integers(0, 100).map(lambda percent: percent / 100),
+)
+def test_mask_is_the_definition_on_any_grid(k, m, band):
+    got = band_mask(k, m, band)
+    np.testing.assert_array_equal(got, naive_mask(k, m, band))
+    np.testing.assert_array_equal(got.T, band_mask(m, k, band))
+    assert got[0, 0]
+    assert got[-1, -1]
+
+
+def test_on_a_square_grid_it_is_the_distance_from_the_diagonal():
+    i, j = np.indices((9, 9))
+    np.testing.assert_array_equal(band_mask(9, 9, 3), np.abs(i - j) <= 3)
+
+
+@pytest.mark.parametrize(("band", "cells"), [(0.29, 29), (0.57, 57), (0.1, 10), (1.0, 100)])
+def test_fractions_mean_their_decimals(band, cells):
+    # 0.29 * 100 is 28.999999999999996
+    np.testing.assert_array_equal(band_mask(100, 80, band), band_mask(100, 80, cells))
+
+
+@pytest.mark.parametrize("band", BANDS)
+def test_whether_a_path_is_left(band):
+    found = set()
+    for k, m in itertools.product(range(1, 14), repeat=2):
+        left = naive.has_path(k, m, band)
+        assert leaves_no_path(radius_of(band), k, m) == (not left)
+        found.add(left)
+    assert found == {True, False} or band in (4, 0.5, 1.0)
+
+
+def test_the_narrowest_band_is_the_narrowest():
+    for k, m in itertools.product(range(1, 30, 4), range(1, 14, 3)):
+        ref = next(r for r in itertools.count() if naive.has_path(k, m, r))
+        assert narrowest(k, m) == ref
+
+
+@pytest.mark.parametrize(
+    ("band", "radius"),
+    [(None, None), (0, 0.0), (7, 7.0), (np.int32(7), 7.0), (0.25, -0.25), (np.float32(0.5), -0.5)],
+)
+def test_radius(band, radius):
+    assert radius_of(band) == radius
+
+
+@pytest.mark.parametrize("band", [-1, -0.1, 1.5, np.nan, np.inf, True, "1", [1], 1j])
+def test_bad_bands(band):
+    with pytest.raises(ValueError, match="band must be None, a radius in cells"):
+        dtw([1.0, 2.0], [1.0, 2.0], band=band)
+
+
+# --- Refusals
+
+
+def test_a_refusal_names_grid_case_and_narrowest_band(rng):
+    X = [rng.normal(size=3), rng.normal(size=20), rng.normal(size=20)]
+    W = rng.normal(size=(20, 3))
+    with pytest.raises(ValueError, match=r"band=2 leaves no .* 20 x 3 grid of X\[1\].* band=5$"):
+        elastic_inner_product(X, W, band=2)
+    assert np.isfinite(elastic_inner_product(X, W, band=5)).all()
+    with pytest.raises(ValueError, match="narrowest"):
+        elastic_inner_product(X, W, band=4)
+
+
+def test_fractions_are_refused_too(rng):
+    with pytest.raises(ValueError, match=r"band=0\.1 leaves no .* 20 x 3 grid of x\[0\].* band=5"):
+        dtw(rng.normal(size=20), rng.normal(size=3), band=0.1)
+
+
+def test_refused_is_any_pair_without_a_path(rng):
+    X = [rng.normal(size=n) for n in (20, 3)]
+    with pytest.raises(ValueError, match="leaves no warping path on the 20 x 3 grid"):
+        pairwise_dtw(X, band=2)
+    assert pairwise_dtw(X[:1], band=2)[0, 0] == 0
+
+
+def test_every_length_is_looked_at():
+    rows, columns = np.array([5, 5, 40, 6]), np.array([5, 4])
+    with pytest.raises(ValueError, match=r"40 x 4 grid of Z\[2\]"):
+        check_band(1, rows, columns, "Z")
+    assert check_band(1, rows[:2], columns, "Z") == 1.0

@@ -1,0 +1,63 @@
+"""What README.md and docs/*.md show is what happens.
+
+The Python blocks of a document run in order, in one namespace.  Lines that start with `# >` are what
+the block prints.
+"""
+
+import re
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+import warplearn
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SHOWN = re.compile(r"^ *# > ?(.*)$", re.MULTILINE)
+LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
+
+
+def name_of(document):
+    return str(document.relative_to(ROOT))
+
+
+def run_blocks(text, name):
+    """Yield, for each block, its code, what it prints, and what the document says it does."""
+    namespace = {"__name__": "document"}
+    for block in BLOCK.finditer(text):
+        code = block[1]
+        above = "\n" * text.count("\n", 0, block.start(1))  # tracebacks show the document's lines
+        printed = StringIO()
+        with redirect_stdout(printed):
+            exec(compile(above + code, name, "exec"), namespace)
+        yield code, [line.rstrip() for line in printed.getvalue().splitlines()], SHOWN.findall(code)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_blocks_print_what_they_show(document):
+    blocks = list(run_blocks(document.read_text("utf-8"), name_of(document)))
+    assert blocks
+    for code, printed, shown in blocks:
+        assert printed == [line.rstrip() for line in shown], code
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_links_lead_somewhere(document):
+    for target in LINK.findall(document.read_text("utf-8")):
+        assert (document.parent / target).exists(), target
+
+
+def test_runner_sees_what_is_wrong():
+    text = "```python\nx = 1\n```\n```python\nprint(x)\n# > 2\nprint(x + 2)\n# > 3\n```\n"
+    (_, nothing, none), (_, printed, shown) = run_blocks(text, "text")
+    assert nothing == none == []
+    assert (printed, shown) == (["1", "3"], ["2", "3"])
+    with pytest.raises(ZeroDivisionError):
+        list(run_blocks("```python\n1 / 0\n```\n", "text"))
+
+
+def test_citation_is_of_this_version():
+    assert f"\nversion: {warplearn.__version__}\n" in (ROOT / "CITATION.cff").read_text("utf-8")

@@ -1,0 +1,212 @@
+"""The vector type: every operation of every lane is NumPy's."""
+
+import numpy as np
+import pytest
+from numba import njit
+
+from warplearn._kernels.blocks import pack, unpack_lane
+from warplearn._kernels.lanes import (
+    BANK,
+    BATCH,
+    CACHE_LINE,
+    absolute,
+    add_to_matrix,
+    add_to_series,
+    aligned_empty,
+    bits,
+    exponential,
+    lanes_for,
+    like,
+    load,
+    matrix_at,
+    maximum,
+    root,
+    series_at,
+    splat,
+    store,
+    store_bits,
+    total,
+    unpack,
+    where,
+)
+from warplearn._kernels.records import Static, number
+
+SIZES = [(8, np.float32), (16, np.float32), (8, np.float64), (32, np.float64)]
+sizes = pytest.mark.parametrize(("lanes", "dtype"), SIZES)
+
+
+@njit
+def _operate(lanes, a, b, out):
+    n = number(lanes)
+    x, y = load(lanes, a, 0), load(lanes, b, 0)
+    one, zero = like(x, 1.0), like(x, 0.0)
+    store(out, 0 * n, x + y)
+    store(out, 1 * n, x - y)
+    store(out, 2 * n, x * y)
+    store(out, 3 * n, x / y)
+    store(out, 4 * n, -x)
+    store(out, 5 * n, 2.5 - x)
+    store(out, 6 * n, x * 3)
+    store(out, 7 * n, maximum(x, y))
+    store(out, 8 * n, absolute(x))
+    store(out, 9 * n, root(absolute(x)))
+    store(out, 10 * n, exponential(x))
+    store(out, 11 * n, where(x > y, one, zero))
+    store(out, 12 * n, where(x >= y, one, zero))
+    store(out, 13 * n, where(x < y, one, zero))
+    store(out, 14 * n, where(x <= y, one, zero))
+    store(out, 15 * n, where(x == y, one, zero))
+    store(out, 16 * n, splat(lanes, a[3]))
+
+
+REFERENCES = {
+    "add": np.add,
+    "subtract": np.subtract,
+    "multiply": np.multiply,
+    "divide": np.divide,
+    "negate": lambda a, b: -a,
+    "scalar first": lambda a, b: a.dtype.type(2.5) - a,
+    "scalar second": lambda a, b: a * a.dtype.type(3),
+    "maximum": np.maximum,
+    "absolute": lambda a, b: np.abs(a),
+    "root": lambda a, b: np.sqrt(np.abs(a)),
+    "exponential": lambda a, b: np.exp(a),
+    "greater": lambda a, b: a > b,
+    "greater or equal": lambda a, b: a >= b,
+    "less": lambda a, b: a < b,
+    "less or equal": lambda a, b: a <= b,
+    "equal": lambda a, b: a == b,
+    "splat": lambda a, b: np.full_like(a, a[3]),
+}
+
+
+def operands(lanes, dtype):
+    rng = np.random.default_rng(lanes)
+    a, b = rng.normal(size=(2, lanes)).astype(dtype)
+    b[::4] = a[::4]  # some are equal
+    a[1], a[2], b[5] = np.inf, -np.inf, -np.inf
+    return a, b
+
+
+@pytest.fixture(scope="module")
+def results():
+    found = {}
+    for lanes, dtype in SIZES:
+        out = np.full(len(REFERENCES) * lanes, 99, dtype)
+        _operate(Static(lanes), *operands(lanes, dtype), out)
+        found[lanes, dtype] = dict(zip(REFERENCES, out.reshape(-1, lanes), strict=True))
+    return found
+
+
+@sizes
+@pytest.mark.parametrize("name", REFERENCES)
+def test_operations(name, lanes, dtype, results):
+    ref = REFERENCES[name](*operands(lanes, dtype))
+    got = results[lanes, dtype][name]
+    if name == "exponential":  # libraries differ in the last bits
+        np.testing.assert_allclose(got, ref, rtol=4 * np.finfo(dtype).eps)
+    else:
+        np.testing.assert_array_equal(got, ref)
+
+
+@njit
+def _move(lanes, source, target):
+    store(target, 3, load(lanes, source, 5))
+    return total(load(lanes, source, 5))
+
+
+@sizes
+def test_load_and_store_at_any_offset(lanes, dtype):
+    source, target = np.arange(lanes + 7, dtype=dtype), np.full(lanes + 5, -1, dtype)
+    added = _move(Static(lanes), source, target)
+    np.testing.assert_array_equal(target[3:-2], source[5:-2])
+    assert target[:3].tolist() == [-1] * 3
+    assert target[-2:].tolist() == [-1] * 2
+    assert added == source[5:-2].sum()
+
+
+@njit
+def _masks(lanes, a, b, packed, back):
+    mask = load(lanes, a, 0) > load(lanes, b, 0)
+    store_bits(packed, 1, mask)
+    again = unpack(lanes, bits(mask))
+    store(back, 0, where(again, splat(lanes, a.dtype.type(1)), splat(lanes, a.dtype.type(0))))
+    return bits(mask)
+
+
+@pytest.mark.parametrize(("lanes", "integer"), [(8, np.uint8), (16, np.uint16), (32, np.uint32)])
+def test_a_mask_is_an_integer_with_a_bit_a_lane(lanes, integer, rng):
+    a, b = rng.normal(size=(2, lanes))
+    a[-1] = b[-1] + 1  # the highest bit must not be taken for a sign
+    packed, back = np.zeros(3, integer), np.empty(lanes)
+    ref = sum(1 << lane for lane in range(lanes) if a[lane] > b[lane])
+    assert _masks(Static(lanes), a, b, packed, back) == ref
+    assert packed.tolist() == [0, ref, 0]
+    np.testing.assert_array_equal(back, a > b)
+
+
+@njit
+def _roles(lanes, role, x, w, to_x, to_w):
+    value = series_at(role, lanes, x, 1) * matrix_at(role, lanes, w, 2)
+    add_to_series(role, to_x, 1, value)
+    add_to_matrix(role, to_w, 2, value)
+
+
+@pytest.mark.parametrize("role", [BATCH, BANK], ids=["batch", "bank"])
+def test_the_role_says_which_operand_is_laned(role, rng):
+    lanes = 8
+    laned, shared = rng.integers(-9, 9, size=(3, lanes)).astype(float), np.array([2.0, 3.0, 5.0])
+    to_laned, to_shared = np.ones(laned.shape), np.ones(3)
+    if role is BATCH:
+        at_laned, at_shared = 1, 2
+        _roles(Static(lanes), role, laned.ravel(), shared, to_laned.ravel(), to_shared)
+    else:
+        at_laned, at_shared = 2, 1
+        _roles(Static(lanes), role, shared, laned.ravel(), to_shared, to_laned.ravel())
+    product = laned[at_laned] * shared[at_shared]
+    ref_laned, ref_shared = np.ones(laned.shape), np.ones(3)
+    ref_laned[at_laned] += product
+    ref_shared[at_shared] += product.sum()
+    np.testing.assert_array_equal(to_laned, ref_laned)
+    np.testing.assert_array_equal(to_shared, ref_shared)
+
+
+@sizes
+def test_items_are_packed_into_lanes_and_back(lanes, dtype, rng):
+    tile = Static(min(CACHE_LINE // np.dtype(dtype).itemsize, lanes))
+    for size in (1, 7, 8, 15, 16, 17, 33, 40):
+        items = rng.normal(size=(lanes + 2, 40)).astype(dtype)
+        order = rng.permutation(lanes + 2)[:lanes]
+        block = np.full((size + 1, lanes), 99, dtype)
+        pack(Static(lanes), tile, items.ravel(), order * 40, size, block.ravel())
+        np.testing.assert_array_equal(block[:size], items[order, :size].T)
+        assert (block[size] == 99).all()  # nothing is written behind the end
+        target = np.ones(size + 3, dtype)
+        unpack_lane(Static(lanes), block.ravel(), 5, size, target, 2)
+        np.testing.assert_array_equal(target[2:-1], 1 + items[order[5], :size])
+        assert target[[0, 1, -1]].tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("size", [0, 1, 100])
+def test_work_space_starts_on_a_cache_line(dtype, size):
+    array = aligned_empty(size, np.empty(0, dtype))
+    assert array.shape == (size,)
+    assert array.dtype == dtype
+    assert array.ctypes.data % CACHE_LINE == 0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_lane_count_suits_the_dtype(dtype):
+    assert lanes_for(dtype).value in (8, 16, 32)
+    assert lanes_for(np.float32).value == 2 * lanes_for(np.float64).value
+
+
+def test_static_numbers_are_types():
+    @njit
+    def double(count):
+        return 2 * number(count)
+
+    assert double(Static(3)) == double(3) == 6
+    assert double(Static(4)) == 8
+    assert len(double.signatures) == 3
