@@ -51,12 +51,8 @@ def test_fractions_mean_their_decimals(band, cells):
 
 @pytest.mark.parametrize("band", BANDS)
 def test_whether_a_path_is_left(band):
-    found = set()
     for k, m in itertools.product(range(1, 14), repeat=2):
-        left = naive.has_path(k, m, band)
-        assert leaves_no_path(radius_of(band), k, m) == (not left)
-        found.add(left)
-    assert found == {True, False} or band in (4, 0.5, 1.0)
+        assert leaves_no_path(radius_of(band), k, m) == (not naive.has_path(k, m, band))
 
 
 def test_the_narrowest_band_is_the_narrowest():

@@ -2,8 +2,7 @@
 
 The sweep walks the rows from the last to the first and carries, for each column, the set of lanes
 whose path passes there, as the bits of an integer.  One visit so serves all lanes that share a
-cell, and columns that no path touches are never looked at.  The result is a list of *cells*
-(row, column, lanes), from which everything else follows: paths, embeddings, gradients.
+cell, and columns that no path touches are never looked at.
 """
 
 from __future__ import annotations
@@ -25,54 +24,96 @@ from warplearn._kernels.local import gradient
 from warplearn._kernels.records import number
 
 
+@njit(nogil=True, forceinline=True)
+def _add_gradient(
+    lanes, role, channels, want_series, want_matrix, cost,
+    x, x_cell, w, w_cell, to_x, to_x_cell, to_w, to_w_cell, factor,
+):  # fmt: skip
+    """Add the local derivatives of one cell, times `factor`."""
+    for c in range(number(channels)):
+        x_slope, w_slope = gradient(
+            cost, series_at(role, lanes, x, x_cell + c), matrix_at(role, lanes, w, w_cell + c)
+        )
+        if number(want_series):
+            add_to_series(role, to_x, to_x_cell + c, factor * x_slope)
+        if number(want_matrix):
+            add_to_matrix(role, to_w, to_w_cell + c, factor * w_slope)
+
+
 @njit(nogil=True)
-def trace(lanes, steps, m, ends, longest, wanted, marks, cells):
-    """List the cells on the active paths of the lanes whose bit is set in `wanted`.
+def backward(
+    lanes, role, channels, want_series, want_matrix, want_visits, want_cells, cost,
+    x, x_start, w, w_start, w_stride, m, ends, shortest, longest, steps, wanted, upstream,
+    to_x, to_x_start, to_w, to_w_start, visits, marks, cells,
+):  # fmt: skip
+    """Visit the active paths of the lanes whose bit is set in `wanted`.
 
     Parameters
     ----------
+    lanes, role, channels, cost, x, x_start, w, w_start, w_stride, m, ends, shortest, longest
+        As for `forward`.
+    want_series, want_matrix : Static
+        Whether to add the generalized gradient with respect to the series to `to_x`, with respect
+        to the matrix to `to_w`, each lane's multiplied by its number in `upstream`.
+    want_visits : Static
+        Whether to add each lane's number in `upstream` to the cells of `visits` on its path;
+        `visits` is laid out like the matrix, with one channel.
+    want_cells : Static
+        Whether to list the cells (row, column, lanes) in `cells`, in the order of the way back.
     steps : what `forward` recorded
-    ends : index of each lane's last row
     marks : work space of m integers
-    cells : array (capacity, 3); min(k m, lanes (k + m)) entries are enough
 
     Returns
     -------
-    The number of cells, in the order of the way back.
+    The number of cells listed.
     """
+    d = number(channels)
+    zero = splat(lanes, upstream.dtype.type(0))
+    factor = load(lanes, upstream, 0)
     for j in range(m):
         marks[j] = 0
     count = 0
     low, high = m, -1  # columns that hold marks of the row at hand
     for i in range(longest - 1, -1, -1):
-        arrived = 0  # lanes that come to this cell from the right or start here
-        for lane in range(number(lanes)):
-            if int(ends[lane]) == i:
-                arrived |= wanted & (1 << lane)
-        if arrived:
-            high = m - 1
-        j = high
-        crossed = 0  # lanes whose step from the cell to the right was diagonal
+        arrived = 0  # lanes that start in this row, or come from the cell to the right
+        if i + 1 >= shortest:
+            for lane in range(number(lanes)):
+                if int(ends[lane]) == i:
+                    arrived |= wanted & (1 << lane)
+            if arrived:
+                high = m - 1
+        crossed = 0  # lanes that left the cell to the right diagonally
         next_low, next_high = m, -1
-        while j >= 0 and (j >= low or arrived or crossed):
+        j = high
+        while j >= 0 and (j >= low or arrived | crossed):
             here = marks[j] | arrived
-            arrived = 0
+            word = 2 * (i * m + j)
+            from_above = here & np.int64(steps[word])
             goes_on = crossed
-            crossed = 0
-            if here:
-                cells[count, 0] = i
-                cells[count, 1] = j
-                cells[count, 2] = here
-                count += 1
-                word = 2 * (i * m + j)
-                crossed = here & np.int64(steps[word])
-                straight = here & ~crossed & np.int64(steps[word + 1])
-                arrived = here & ~crossed & ~straight
-                goes_on |= straight
+            crossed = from_above & np.int64(steps[word + 1])
+            goes_on |= from_above & ~crossed
+            arrived = here & ~from_above
             marks[j] = goes_on
             if goes_on:
                 next_low = j
                 next_high = max(next_high, j)
+            if number(want_cells):
+                if here:
+                    cells[count, 0] = i
+                    cells[count, 1] = j
+                    cells[count, 2] = here
+                    count += 1
+            if number(want_series) + number(want_matrix) + number(want_visits):
+                cell = i * w_stride + j * d
+                here_factor = where(unpack(lanes, here), factor, zero)
+                if number(want_visits):
+                    add_to_matrix(role, visits, (to_w_start + cell) // d, here_factor)
+                _add_gradient(
+                    lanes, role, channels, want_series, want_matrix, cost,
+                    x, x_start + i * d, w, w_start + cell,
+                    to_x, to_x_start + i * d, to_w, to_w_start + cell,
+                    here_factor,
+                )  # fmt: skip
             j -= 1
         low, high = next_low, next_high
     return count
@@ -88,28 +129,3 @@ def path_of_lane(lane, cells, count, path):
             path[length, 1] = cells[cell, 1]
             length += 1
     return length
-
-
-@njit(nogil=True)
-def gather(
-    lanes, role, channels, want_series, want_matrix, cost,
-    x, x_start, w, w_start, w_stride, upstream, cells, count, to_x, to_x_start, to_w, to_w_start,
-):  # fmt: skip
-    """Add the generalized gradient along the active paths, times `upstream`, to `to_x`, `to_w`."""
-    d = number(channels)
-    zero = splat(lanes, upstream.dtype.type(0))
-    factor = load(lanes, upstream, 0)
-    for cell in range(count):
-        i, j = cells[cell, 0], cells[cell, 1]
-        here = where(unpack(lanes, cells[cell, 2]), factor, zero)
-        x_cell, w_cell = i * d, i * w_stride + j * d
-        for c in range(d):
-            x_slope, w_slope = gradient(
-                cost,
-                series_at(role, lanes, x, x_start + x_cell + c),
-                matrix_at(role, lanes, w, w_start + w_cell + c),
-            )
-            if number(want_series):
-                add_to_series(role, to_x, to_x_start + x_cell + c, here * x_slope)
-            if number(want_matrix):
-                add_to_matrix(role, to_w, to_w_start + w_cell + c, here * w_slope)

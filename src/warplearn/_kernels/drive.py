@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
 
-from warplearn._kernels.backward import gather, path_of_lane, trace
+from warplearn._kernels.backward import backward, path_of_lane
 from warplearn._kernels.blocks import pack, tile_for, unpack_lane
 from warplearn._kernels.forward import ROWS, forward
 from warplearn._kernels.grid import lane_limits
@@ -32,11 +32,11 @@ _PARTIAL_SUMS_BYTES = 2**26
 
 @njit(nogil=True)
 def _run_task(plan, cost, laned, shared, grids, upstream, output, task, tasks):
-    lanes, tile, role, channels, banded, traced, want_paths, want_series, want_matrix = plan
+    lanes, tile, role, channels, banded, traced, want_series, want_matrix, want_visits, want_paths = plan
     source, stride, order = laned
     items, item_stride, item_order = shared
     lengths, columns, w_stride, radius, triangular = grids
-    values, laned_step, item_step, to_laned, to_shared, paths, path_lengths, mask = output
+    values, laned_step, item_step, to_laned, to_shared, visits, paths, path_lengths, mask = output
 
     count, d = number(lanes), number(channels)
     batch = number(role) == 1
@@ -57,7 +57,7 @@ def _run_task(plan, cost, laned, shared, grids, upstream, output, task, tasks):
     steps = np.empty(2 * padded * most_columns, mask.dtype)
     marks = np.empty(most_columns, np.int64)
     most_cells = min(padded * most_columns, count * (padded + most_columns))
-    cells = np.empty((most_cells, 3), np.int64)
+    cells = np.empty((most_cells if number(want_paths) else 0, 3), np.int64)
     starts, rows = np.empty(count, np.int64), np.empty(count, np.int64)
 
     for first in range(task * count, len(order), tasks * count):
@@ -106,20 +106,19 @@ def _run_task(plan, cost, laned, shared, grids, upstream, output, task, tasks):
                     lane_upstream[lane] = factor
                     if factor != 0:
                         wanted |= 1 << lane
-                found = trace(lanes, steps, m, ends, longest, wanted, marks, cells)
-                if number(want_paths):
-                    for lane in range(filled):
-                        case = order[first + lane]
-                        path_lengths[case] = path_of_lane(lane, cells, found, paths[case])
                 if batch:
                     to_x, to_x_start, to_w, to_w_start = slopes, 0, to_shared[task], w_start
                 else:
                     to_x, to_x_start, to_w, to_w_start = to_shared[task], x_start, slopes, 0
-                gather(
-                    lanes, role, channels, want_series, want_matrix, cost,
-                    x, x_start, w, w_start, w_stride, lane_upstream, cells, found,
-                    to_x, to_x_start, to_w, to_w_start,
+                found = backward(
+                    lanes, role, channels, want_series, want_matrix, want_visits, want_paths, cost,
+                    x, x_start, w, w_start, w_stride, m, ends, shortest, longest, steps, wanted,
+                    lane_upstream, to_x, to_x_start, to_w, to_w_start, visits[task], marks, cells,
                 )  # fmt: skip
+                if number(want_paths):
+                    for lane in range(filled):
+                        case = order[first + lane]
+                        path_lengths[case] = path_of_lane(lane, cells, found, paths[case])
         if want_laned:
             for lane in range(filled):
                 unpack_lane(lanes, slopes, lane, size, to_laned, starts[lane])
@@ -171,11 +170,12 @@ def _flat(array: NDArray[Any]) -> NDArray[Any]:
 
 
 class Evaluation(NamedTuple):
-    """Values (series, matrices), gradients of their sum weighted by `upstream`, active paths."""
+    """Values (series, matrices), and what was gathered along the active paths."""
 
     values: NDArray[Any]
     series_gradient: NDArray[Any] | None = None
     matrix_gradient: NDArray[Any] | None = None
+    visits: NDArray[Any] | None = None
     paths: list[NDArray[np.int64]] | None = None
 
 
@@ -190,6 +190,7 @@ def evaluate(
     upstream: NDArray[Any] | None = None,
     want_series: bool = False,
     want_matrix: bool = False,
+    want_visits: bool = False,
     want_paths: bool = False,
     triangular: bool = False,
     lanes: int | None = None,
@@ -212,6 +213,9 @@ def evaluate(
         Weights of the values in the sum whose gradients are wanted; by default 1.
     want_series, want_matrix : bool
         Which gradients.
+    want_visits : bool
+        Whether to return, for each cell of each matrix, the sum of `upstream` over the series
+        whose path passes there; an array like w without the channels.  In a batch only.
     want_paths : bool
         Whether to return the active path of each series; for a single matrix only.
     triangular : bool
@@ -224,7 +228,7 @@ def evaluate(
     m, d = w.shape[-2], w.shape[-1]
     if columns is None:
         columns = np.full(n_matrices, m, np.int64)
-    batch = by_series or want_paths or n_series >= n_matrices
+    batch = by_series or want_visits or want_paths or n_series >= n_matrices
     dtype = x.dtype
     vector = lanes_for(dtype) if lanes is None else Static(lanes)
 
@@ -245,14 +249,14 @@ def evaluate(
 
     blocks = -(-len(laned[2]) // vector.value)
     threads = thread_count(n_jobs)
-    if shared_wanted:
+    if shared_wanted or want_visits:
         room = _PARTIAL_SUMS_BYTES // (shared[0].size * dtype.itemsize)
         tasks = min(blocks, max(8, min(room, 64)))
     else:
         tasks = 1 if threads == 1 else min(blocks, _TASKS_PER_THREAD * threads)
 
     values = np.empty(n_series * n_matrices, dtype)
-    traced = want_series or want_matrix or want_paths
+    traced = want_series or want_matrix or want_visits or want_paths
     if not traced:
         upstream = np.empty(0, dtype)
     elif upstream is None:
@@ -268,16 +272,18 @@ def evaluate(
         Static(1) if d == 1 else d,
         Static(radius is not None),
         Static(traced),
-        Static(want_paths),
         Static(want_series),
         Static(want_matrix),
+        Static(want_visits),
+        Static(want_paths),
     )
     grids = (lengths, columns, 0 if by_series else m * d, float(radius or 0), triangular)
     mask = np.empty(0, _MASK_DTYPES[vector.value])
+    visits = np.zeros((tasks, w_flat.size // d if want_visits else 0), dtype)
     most_cells = x.shape[1] + m if want_paths else 0
     paths = np.empty((n_series if want_paths else 0, most_cells, 2), np.int64)
     path_lengths = np.empty(len(paths), np.int64)
-    output = (values, *steps_of_values, to_laned, to_shared, paths, path_lengths, mask)
+    output = (values, *steps_of_values, to_laned, to_shared, visits, paths, path_lengths, mask)
     arguments = (plan, cost, laned, shared, grids, upstream, output, tasks)
     if threads == 1 or tasks == 1:
         run_serial(*arguments)
@@ -291,5 +297,6 @@ def evaluate(
         values.reshape(n_series, n_matrices),
         of_series.reshape(x.shape) if want_series else None,
         of_matrix.reshape(w.shape) if want_matrix else None,
+        visits.sum(axis=0).reshape(w.shape[:-1]) if want_visits else None,
         [p[:k][::-1] for p, k in zip(paths, path_lengths, strict=True)] if want_paths else None,
     )

@@ -17,8 +17,8 @@ the same: its row stride is 0.
 Two rows are swept at once, column by column: the row above is loaded and the last row stored once
 for two cells, and only that row is kept.  Together with vectors of four registers (`lanes_for`) this
 keeps the arithmetic units of the CPU busy all the time.  Where the path is wanted, two bits a cell and
-lane record the step that led there: diagonal or not, and if not, up or left.  Ties prefer the
-diagonal, then up.
+lane record the step that led there: from the row above or from the left, and if from above,
+diagonally or straight.  Ties prefer the diagonal, then straight up.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def _inside(lanes, masked, low, high, row, column, value):
 def _record(traced, steps, cell, up, diagonal, left):
     """Note which neighbour the best path to a cell comes from."""
     if number(traced):
-        store_bits(steps, 2 * cell, diagonal >= maximum(up, left))
-        store_bits(steps, 2 * cell + 1, up >= left)
+        store_bits(steps, 2 * cell, maximum(up, diagonal) >= left)
+        store_bits(steps, 2 * cell + 1, diagonal >= up)
 
 
 @njit(nogil=True, forceinline=True)

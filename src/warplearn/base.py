@@ -1,0 +1,82 @@
+"""What estimators share: scikit-learn's conventions for input that is series.
+
+`n_features_in_` is the length of the longest training series.  Later input may be shorter; what an
+estimator does with longer series is its own affair.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_feature_names, _check_sample_weight, column_or_1d
+
+from warplearn.series import SeriesCollection
+from warplearn.symbols import Alphabet
+
+SHORTER_SERIES_ARE_VALID = (
+    "series shorter than those seen in fit are valid input, so a table with fewer columns is too"
+)
+
+
+def _is_symbolic(X: Any) -> bool:
+    """Whether X is a list of strings, or of lists of symbols."""
+    if not isinstance(X, (list, tuple)) or not len(X):
+        return False
+    first = X[0]
+    if isinstance(first, str):
+        return True
+    return isinstance(first, (list, tuple)) and len(first) > 0 and isinstance(first[0], str)
+
+
+def check_series(estimator: Any, X: Any, *, reset: bool) -> SeriesCollection:
+    """Take the series given to `fit` (`reset`) or to a fitted estimator.
+
+    Strings and lists of strings are encoded by the estimator's `alphabet`; without one, `fit`
+    collects the symbols it sees as `alphabet_`.
+    """
+    _check_feature_names(estimator, X, reset=reset)
+    symbolic = _is_symbolic(X)
+    if reset and hasattr(estimator, "alphabet_"):
+        del estimator.alphabet_
+    if symbolic and reset:
+        given = getattr(estimator, "alphabet", None)
+        estimator.alphabet_ = Alphabet.infer(X) if given is None else given
+    alphabet = getattr(estimator, "alphabet_", None) if symbolic else None
+    if symbolic and alphabet is None:
+        raise ValueError("X holds symbols, but the series seen in fit were numbers")
+    if isinstance(X, np.ndarray) and X.dtype.kind == "O":
+        X = X.astype(np.float64)  # scikit-learn's convention: numbers in disguise are numbers
+    collection = SeriesCollection.of(X, alphabet=alphabet)
+    if reset:
+        estimator.n_features_in_ = collection.max_length
+        estimator.n_channels_in_ = collection.n_channels
+    elif collection.n_channels != estimator.n_channels_in_:
+        raise ValueError(
+            f"X has {collection.n_channels} channel(s), but {type(estimator).__name__} was fitted "
+            f"on series of {estimator.n_channels_in_}"
+        )
+    return collection
+
+
+def check_labels(X: SeriesCollection, y: Any) -> NDArray[Any]:
+    """Class labels, one for each series."""
+    if y is None:
+        raise ValueError("This estimator requires y to be passed, but the target y is None")
+    labels = column_or_1d(y, warn=True)
+    check_classification_targets(labels)
+    if len(labels) != len(X):
+        raise ValueError(
+            f"X and y must have as many cases: Found input variables with inconsistent numbers of "
+            f"samples: [{len(X)}, {len(labels)}]"
+        )
+    return labels
+
+
+def check_weights(X: SeriesCollection, sample_weight: Any) -> NDArray[np.float64]:
+    """Non-negative sample weights, ones by default."""
+    return _check_sample_weight(  # type: ignore[no-any-return]
+        sample_weight, X.values[:, 0], dtype=np.float64, ensure_non_negative=True
+    )
