@@ -1,7 +1,7 @@
 """What README.md and docs/*.md show is what happens.
 
-The Python blocks of a document run in order, in one namespace.  Lines that start with `# >` are what
-the block prints.
+The Python blocks of a document run in order, in one namespace.  Lines that start with `# >` are
+what the block prints.
 """
 
 import re

@@ -25,7 +25,7 @@ from warplearn._kernels.grid import lane_limits
 from warplearn._kernels.lanes import BANK, BATCH, aligned_empty, lanes_for, store
 from warplearn._kernels.records import Static, number
 
-_MASK_DTYPES = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
+MASK_DTYPES = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 _TASKS_PER_THREAD = 8  # blocks differ in cost: lengths differ, and a triangle has short rows
 _PARTIAL_SUMS_BYTES = 2**26
 
@@ -147,7 +147,7 @@ def thread_count(n_jobs: int | None) -> int:
 
 
 @contextmanager
-def _threads(count: int) -> Iterator[None]:
+def threads_of(count: int) -> Iterator[None]:
     before = numba.get_num_threads()
     numba.set_num_threads(count)
     try:
@@ -156,7 +156,7 @@ def _threads(count: int) -> Iterator[None]:
         numba.set_num_threads(before)
 
 
-def _flat(array: NDArray[Any]) -> NDArray[Any]:
+def flat(array: NDArray[Any]) -> NDArray[Any]:
     """All numbers in a row, without a copy where possible.
 
     Kernels read their operands only; to them a read-only array must look like any other, or it
@@ -232,7 +232,7 @@ def evaluate(
     dtype = x.dtype
     vector = lanes_for(dtype) if lanes is None else Static(lanes)
 
-    x_flat, w_flat = _flat(x), _flat(w)
+    x_flat, w_flat = flat(x), flat(w)
     x_stride, w_item = x.shape[1] * d, w_flat.size // n_matrices
     ordered = np.argsort(lengths, kind="stable")
     natural = np.arange(n_series if not batch else n_matrices)
@@ -262,7 +262,7 @@ def evaluate(
     elif upstream is None:
         upstream = np.ones(values.size, dtype)
     else:
-        upstream = _flat(np.asarray(upstream, dtype))
+        upstream = flat(np.asarray(upstream, dtype))
     to_laned = np.zeros(laned[0].size if laned_wanted else 0, dtype)
     to_shared = np.zeros((tasks, shared[0].size if shared_wanted else 0), dtype)
     plan = (
@@ -278,7 +278,7 @@ def evaluate(
         Static(want_paths),
     )
     grids = (lengths, columns, 0 if by_series else m * d, float(radius or 0), triangular)
-    mask = np.empty(0, _MASK_DTYPES[vector.value])
+    mask = np.empty(0, MASK_DTYPES[vector.value])
     visits = np.zeros((tasks, w_flat.size // d if want_visits else 0), dtype)
     most_cells = x.shape[1] + m if want_paths else 0
     paths = np.empty((n_series if want_paths else 0, most_cells, 2), np.int64)
@@ -288,7 +288,7 @@ def evaluate(
     if threads == 1 or tasks == 1:
         run_serial(*arguments)
     else:
-        with _threads(threads):
+        with threads_of(threads):
             run_parallel(*arguments)
 
     summed = to_shared.sum(axis=0)
