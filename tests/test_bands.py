@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warplearn import band_mask, dtw, elastic_inner_product, pairwise_dtw
+from warplearn import band_mask, dtw, elastic_distance, pairwise_dtw
 from warplearn._kernels.grid import leaves_no_path
 from warplearn.bands import check_band, narrowest, radius_of
 
@@ -82,10 +82,10 @@ def test_a_refusal_names_grid_case_and_narrowest_band(rng):
     X = [rng.normal(size=3), rng.normal(size=20), rng.normal(size=20)]
     W = rng.normal(size=(20, 3))
     with pytest.raises(ValueError, match=r"band=2 leaves no .* 20 x 3 grid of X\[1\].* band=5$"):
-        elastic_inner_product(X, W, band=2)
-    assert np.isfinite(elastic_inner_product(X, W, band=5)).all()
+        elastic_distance(X, W, band=2)
+    assert np.isfinite(elastic_distance(X, W, band=5)).all()
     with pytest.raises(ValueError, match="narrowest"):
-        elastic_inner_product(X, W, band=4)
+        elastic_distance(X, W, band=4)
 
 
 def test_fractions_are_refused_too(rng):

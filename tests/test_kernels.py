@@ -222,6 +222,28 @@ def test_scores_equal_enumeration_on_small_grids(cost, rng):
             assert got[p] == pytest.approx(ref, abs=1e-12)
 
 
+def test_series_in_the_place_of_matrices(rng):
+    x, y = rng.integers(-4, 5, size=(2, 40, 9, 1)).astype(float)
+    lengths, columns = rng.integers(1, 10, size=(2, 40))
+    wanted = {"want_series": True, "want_matrix": True}
+    got = evaluate(NAMES["squared"], x, lengths, y[:5], columns[:5], n_jobs=1, **wanted)
+    visits = evaluate(
+        NAMES["squared"], x, lengths, y[:5], columns[:5], n_jobs=1, want_visits=True
+    ).visits
+    to_x, to_y, seen = np.zeros(x.shape), np.zeros((5, 9, 1)), np.zeros((5, 9))
+    for (p, k), (q, m) in itertools.product(enumerate(lengths), enumerate(columns[:5])):
+        w = naive.stacked(y[q, :m], k)
+        ref, path, _ = naive.best(naive.local_scores(x[p, :k], w, naive.SCORES["squared"]))
+        along = naive.gradient_along(path, x[p, :k], w, naive.SLOPES["squared"])
+        assert got.values[p, q] == ref
+        to_x[p, :k] += along[0]
+        to_y[q, :m] += along[1].sum(axis=0)  # the rows of the matrix are one and the same
+        seen[q] += np.bincount([j for _, j in path], minlength=9)
+    np.testing.assert_array_equal(got.series_gradient, to_x)
+    np.testing.assert_array_equal(got.matrix_gradient, to_y)
+    np.testing.assert_array_equal(visits, seen)
+
+
 # --- The same bits
 
 

@@ -203,13 +203,14 @@ class Bank:
         schedule: Any = Constant(),
         stopping: Stopping = Stopping(),
         average: bool = False,
+        first_epoch: int = 0,
         n_jobs: int | None = None,
     ) -> None:
         self.problem, self.models, self.splits = problem, list(models), list(splits)
         self.schedule, self.stopping = schedule, stopping
         self.threads = thread_count(n_jobs)
         self.layout = layout = Layout.of(self.models, problem.size, self.threads)
-        self.epoch = 0
+        self.epoch = self.first_epoch = first_epoch
         X, size = problem.X, problem.size
         _, n, m, d = self.models[0].W.shape
         tasks, units = len(layout.tasks), layout.blocks * layout.lanes
@@ -333,7 +334,8 @@ class Bank:
             best = self.best[task].reshape(self.layout.blocks, -1, lanes)
             for slot, index in enumerate(members):
                 outputs = range(slot * size, (slot + 1) * size)
-                status, epochs = int(self.status[task, slot]), int(self.epochs[task, slot])
+                status = int(self.status[task, slot])
+                epochs = max(0, int(self.epochs[task, slot]) - self.first_epoch)
                 ended = "interrupted" if interrupted else "max_iter epochs"
                 risk, few = self.risk[task, slot], self.mistakes[task, slot]
                 found[index] = Solution(
@@ -357,6 +359,7 @@ def solve(
     schedule: Any = Constant(),
     stopping: Stopping = Stopping(),
     average: bool = False,
+    first_epoch: int = 0,
     verbose: int = 0,
     n_jobs: int | None = None,
 ) -> list[Solution]:
@@ -371,6 +374,8 @@ def solve(
     stopping : Stopping
     average : bool
         Whether the parameters are the means over the epochs so far instead of the latest ones.
+    first_epoch : int
+        The epoch to go on from; `max_iter` counts from 0 all the same.
     verbose : int
         1 shows progress on standard error.
     n_jobs : int, optional
@@ -385,7 +390,7 @@ def solve(
     """
     bank = Bank(
         problem, models, splits,
-        schedule=schedule, stopping=stopping, average=average, n_jobs=n_jobs,
+        schedule=schedule, stopping=stopping, average=average, first_epoch=first_epoch, n_jobs=n_jobs,
     )  # fmt: skip
     interrupted = False
     epochs = 1

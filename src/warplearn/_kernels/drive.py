@@ -133,7 +133,7 @@ def run_serial(plan, cost, laned, shared, grids, upstream, output, tasks):
 @njit(nogil=True, cache=True, parallel=True)
 def run_parallel(plan, cost, laned, shared, grids, upstream, output, tasks):
     for task in prange(tasks):
-        _run_task(plan, cost, laned, shared, grids, upstream, output, task, tasks)
+        _run_task(plan, cost, laned, shared, grids, upstream, output, np.int64(task), tasks)
 
 
 def thread_count(n_jobs: int | None) -> int:

@@ -340,5 +340,5 @@ def train_parallel(
     for task in prange(len(models_of[0])):
         _task(
             plan, parts, data, shape, models_of, examples, parameters, weights, rules, state,
-            epochs, task,
+            epochs, np.int64(task),
         )  # fmt: skip

@@ -44,7 +44,7 @@ _PLAIN, _MASKED = Static(0), Static(1)
 
 
 @njit(nogil=True, forceinline=True)
-def _cell(lanes, role, channels, cost, x, i, w, j, up, diagonal, left):
+def cell(lanes, role, channels, cost, x, i, w, j, up, diagonal, left):
     """The value of one cell, whose elements start at x[i] and w[j]."""
     value = maximum(maximum(up, diagonal), left)
     for c in range(number(channels)):
@@ -83,9 +83,9 @@ def _sweep(
     above, a, b = left
     for j in range(first, stop):
         up = load(lanes, kept, j * number(lanes))
-        a_new = _cell(lanes, role, channels, cost, x, x0, w, w0 + j * d, up, above, a)
+        a_new = cell(lanes, role, channels, cost, x, x0, w, w0 + j * d, up, above, a)
         a_new = _inside(lanes, masked, low, high, row, j, a_new)
-        b_new = _cell(lanes, role, channels, cost, x, x1, w, w1 + j * d, a_new, a, b)
+        b_new = cell(lanes, role, channels, cost, x, x1, w, w1 + j * d, a_new, a, b)
         b_new = _inside(lanes, masked, low, high, row + 1, j, b_new)
         _record(traced, steps, row * m + j, up, above, a)
         _record(traced, steps, (row + 1) * m + j, a_new, a, b)

@@ -1,0 +1,99 @@
+"""Scores of growing series: a decision at every sample, at the cost of one row of the grid."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warplearn._kernels.drive import flat
+from warplearn._kernels.lanes import lanes_for
+from warplearn._kernels.local import Product
+from warplearn._kernels.records import Static
+from warplearn._kernels.stream import advance
+
+
+class ElasticStream:
+    """An online scorer: `push` a sample, get the decision value of all samples so far.
+
+    Made by the method `stream` of a fitted elastic linear classifier.  A push takes O(m) time and
+    no memory beyond one row of the grid, and gives what `decision_function` gives for the series
+    up to that sample.
+
+    Parameters
+    ----------
+    W : array (units, n, m, channels)
+    b : array (units,)
+    mix : array (units, outputs)
+        How units combine to decision values.
+    n_streams : int
+        How many series grow side by side.
+    """
+
+    def __init__(
+        self, W: NDArray[Any], b: NDArray[Any], mix: NDArray[Any], n_streams: int = 1
+    ) -> None:
+        if n_streams < 1:
+            raise ValueError(f"n_streams must be a positive integer, got {n_streams!r}")
+        units, n, m, d = W.shape
+        self.n_streams, self.max_length, self.n_channels = n_streams, n, d
+        self._b, self._mix = b, mix
+        self._lanes = Static(8) if n_streams <= 8 else lanes_for(W.dtype)
+        blocks = -(-n_streams // self._lanes.value)
+        self._W = flat(W).reshape(units, n, m * d)
+        self._kept = np.empty((blocks, units, m * self._lanes.value), W.dtype)
+        self._samples = np.zeros((blocks, d, self._lanes.value), W.dtype)
+        self._values = np.empty((blocks, units, self._lanes.value), W.dtype)
+        self.reset()
+
+    def reset(self) -> ElasticStream:
+        """Forget all samples and start anew."""
+        self.n_samples = 0
+        return self
+
+    def push(self, sample: Any) -> Any:
+        """Take the next sample of every stream.
+
+        Parameters
+        ----------
+        sample : float, or array (channels,); for several streams (n_streams,) or
+            (n_streams, channels)
+
+        Returns
+        -------
+        float, or array
+            The decision value of the samples so far; (outputs,) for more than two classes, with
+            n_streams in front for several streams.
+        """
+        given = np.asarray(sample, dtype=self._W.dtype)
+        shape = (self.n_streams, self.n_channels)
+        if given.size != self.n_streams * self.n_channels or given.ndim > 2:
+            raise ValueError(
+                f"sample must have {self.n_channels} channel(s) for each of {self.n_streams} "
+                f"stream(s), got shape {given.shape}"
+            )
+        if not np.isfinite(given).all():
+            raise ValueError(f"sample must be finite, got {sample!r}")
+        if self.n_samples == self.max_length:
+            raise ValueError(
+                f"the stream is at its end: the model has {self.max_length} rows; call reset()"
+            )
+        lanes = self._lanes.value
+        for stream, values in enumerate(given.reshape(shape)):
+            self._samples[stream // lanes, :, stream % lanes] = values
+        advance(
+            self._lanes,
+            Static(1) if self.n_channels == 1 else self.n_channels,
+            Product(),
+            self._samples.reshape(len(self._samples), -1),
+            self._W,
+            self.n_samples,
+            self._kept,
+            self._values,
+        )
+        self.n_samples += 1
+        scores = self._values.swapaxes(1, 2).reshape(-1, len(self._b))[: self.n_streams]
+        decisions = (scores + self._b) @ self._mix
+        decisions = decisions[:, 0] if decisions.shape[1] == 1 else decisions
+        return decisions if self.n_streams > 1 else decisions[0]
