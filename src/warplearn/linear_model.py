@@ -111,6 +111,11 @@ class ElasticLinearClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         experiments), the second of `classes_`, or the first of `classes_`.  "symmetric" gives
         each class a matrix.  Of more than two classes, each is held against the rest with "+" and
         "first", the rest against it with "-".
+    batch_size : int, optional
+        None is the incremental method of the paper, a step for each example.  Otherwise steps
+        follow the mean gradient over so many examples.
+    optimizer : {"sgd", "momentum", "adam"} or optimizer, default="sgd"
+        How steps are made; those other than "sgd" need a `batch_size`.
     max_iter : int, default=500
         Epochs at most.
     early_stopping : {"perfect", "risk", "none"}, default="perfect"
@@ -167,6 +172,8 @@ class ElasticLinearClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
     penalty: Any = "l2"
     lam: float = 0.0
     polarity: str = "first"
+    batch_size: int | None = None
+    optimizer: Any = "sgd"
     max_iter: int = 500
     early_stopping: str = "perfect"
     tol: float = 1e-4
@@ -219,7 +226,8 @@ class ElasticLinearClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         split = self.split(codes, weights, len(self.classes_), random_state)
         solutions = solve(
             assembly.problem, assembly.models, [split],
-            schedule=assembly.schedule, stopping=assembly.stopping, average=self.average,
+            batch_size=self.batch_size, optimizer=self.optimizer, schedule=assembly.schedule,
+            stopping=assembly.stopping, average=self.average,
             verbose=self.verbose, n_jobs=self.n_jobs,
         )  # fmt: skip
         return self.adopt(assembly, solutions)
@@ -269,7 +277,8 @@ class ElasticLinearClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         split = self.split(codes, weights, len(self.classes_), self._random_state)
         solutions = solve(
             assembly.problem, assembly.models, [split],
-            schedule=assembly.schedule, n_jobs=self.n_jobs, first_epoch=self.t_,
+            batch_size=self.batch_size, optimizer=self.optimizer, schedule=assembly.schedule,
+            n_jobs=self.n_jobs, first_epoch=self.t_,
             stopping=assembly.stopping._replace(max_iter=self.t_ + 1),
         )  # fmt: skip
         self.t_ += 1
@@ -399,6 +408,12 @@ class ElasticLinearClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
             value = getattr(self, name)
             if not isinstance(value, Integral) or value < 1:
                 raise ValueError(f"{name} must be a positive integer, got {value!r}")
+        if self.batch_size is not None and (
+            not isinstance(self.batch_size, Integral) or self.batch_size < 1
+        ):
+            raise ValueError(
+                f"batch_size must be None or a positive integer, got {self.batch_size!r}"
+            )
         if self.radius is not None and not self.radius > 0:
             raise ValueError(f"radius must be None or a positive number, got {self.radius!r}")
 

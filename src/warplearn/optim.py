@@ -23,12 +23,23 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from warplearn._kernels.drive import MASK_DTYPES, flat, thread_count, threads_of
-from warplearn._kernels.epochs import DIVERGED, PERFECT, STALE, train_parallel, train_serial
+from warplearn._kernels.drive import MASK_DTYPES, evaluate, flat, thread_count, threads_of
+from warplearn._kernels.epochs import (
+    DIVERGED,
+    PERFECT,
+    STALE,
+    judge,
+    penalty_of,
+    risks_of,
+    slopes_of,
+    train_parallel,
+    train_serial,
+)
 from warplearn._kernels.local import Product
 from warplearn._kernels.records import Static
 from warplearn.penalties import L2
 from warplearn.schedules import Constant
+from warplearn.schedules import rate as _rate
 from warplearn.series import SeriesCollection
 
 _REASONS = {
@@ -137,6 +148,13 @@ class Stopping(NamedTuple):
     patience: int = 200
     tol: float = 1e-4
     radius: float | None = None
+
+    def rules(self) -> tuple[bool, bool, int, float, float]:
+        """The numbers that kernels need."""
+        return (
+            self.monitor == "risk", self.perfect, self.patience, float(self.tol),
+            float(self.radius or 0),
+        )  # fmt: skip
 
 
 class Solution(NamedTuple):
@@ -257,6 +275,16 @@ class Bank:
         slots = np.arange(self.status.shape[1]) < active
         return self.epoch < self.stopping.max_iter and bool((self.status == 0)[slots].any())
 
+    @property
+    def lowest_risk(self) -> float:
+        """The lowest risk of any model so far."""
+        return float(self.risk.min())
+
+    @property
+    def done(self) -> tuple[int, int]:
+        """How many models have come to their end, and how many there are."""
+        return int((self.status != 0).sum()), len(self.models)
+
     def run(self, epochs: int) -> None:
         """Train for some epochs, or until all models have come to their end."""
         problem, stopping, layout = self.problem, self.stopping, self.layout
@@ -296,13 +324,7 @@ class Bank:
             ),
             (self.eta, self.lam, self.loss_parameters),
             (self.weights, self.bias, self.best, self.best_bias, self.mean, self.mean_bias),
-            (
-                stopping.monitor == "risk",
-                stopping.perfect,
-                stopping.patience,
-                stopping.tol,
-                float(stopping.radius or 0),
-            ),
+            stopping.rules(),
             (
                 self.status,
                 self.mistakes,
@@ -336,19 +358,234 @@ class Bank:
                 outputs = range(slot * size, (slot + 1) * size)
                 status = int(self.status[task, slot])
                 epochs = max(0, int(self.epochs[task, slot]) - self.first_epoch)
-                ended = "interrupted" if interrupted else "max_iter epochs"
-                risk, few = self.risk[task, slot], self.mistakes[task, slot]
                 found[index] = Solution(
                     np.stack([best[u // lanes, :, u % lanes].reshape(self.shape) for u in outputs]),
                     self.best_bias[task, list(outputs)],
-                    _REASONS.get(status, ended),
+                    reason_of(status, interrupted),
                     epochs,
-                    float(risk),
-                    int(few) if np.isfinite(few) else -1,
+                    float(self.risk[task, slot]),
+                    mistakes_as_int(self.mistakes[task, slot]),
                     np.empty(0) if history is None else history[task, slot, :epochs],
                     np.empty(0) if mistakes is None else mistakes[task, slot, :epochs],
                 )
         return [solution for solution in found if solution is not None]
+
+
+class Momentum(NamedTuple):
+    """Heavy-ball momentum: a step keeps a share `beta` of the last one."""
+
+    beta: float = 0.9
+
+    def start(self, shape: tuple[int, ...]) -> Any:
+        """Memory for parameters of a shape."""
+        return np.zeros(shape)
+
+    def step(self, memory: Any, gradient: NDArray[Any], rate: NDArray[Any]) -> NDArray[Any]:
+        """What to subtract from the parameters."""
+        memory *= self.beta
+        memory += gradient
+        return rate * memory  # type: ignore[no-any-return]
+
+
+class Adam(NamedTuple):
+    """Adam: steps scaled by running moments of the gradient."""
+
+    beta1: float = 0.9
+    beta2: float = 0.999
+    epsilon: float = 1e-8
+
+    def start(self, shape: tuple[int, ...]) -> Any:
+        """Memory for parameters of a shape: both moments, and how often they were updated."""
+        return [np.zeros(shape), np.zeros(shape), 0]
+
+    def step(self, memory: Any, gradient: NDArray[Any], rate: NDArray[Any]) -> NDArray[Any]:
+        """What to subtract from the parameters."""
+        first, second, _ = memory
+        memory[2] += 1
+        first += (1 - self.beta1) * (gradient - first)
+        second += (1 - self.beta2) * (gradient**2 - second)
+        mean = first / (1 - self.beta1 ** memory[2])
+        spread = np.sqrt(second / (1 - self.beta2 ** memory[2]))
+        return rate * mean / (spread + self.epsilon)  # type: ignore[no-any-return]
+
+
+OPTIMIZERS: dict[str, Any] = {"sgd": Momentum(0.0), "momentum": Momentum(), "adam": Adam()}
+
+
+class Batches:
+    """Models trained on batches, with steps of any kind; the counterpart of `Bank`.
+
+    A step follows the gradient of the mean loss over a batch.  Lanes hold the series of a batch.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        models: Sequence[Model],
+        splits: Sequence[Split],
+        *,
+        batch_size: int,
+        optimizer: Any,
+        schedule: Any = Constant(),
+        stopping: Stopping = Stopping(),
+        average: bool = False,
+        first_epoch: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.problem, self.models, self.splits = problem, list(models), list(splits)
+        self.schedule, self.stopping, self.average = schedule, stopping, average
+        self.batch_size, self.optimizer, self.n_jobs = batch_size, optimizer, n_jobs
+        self.epoch = self.first_epoch = first_epoch
+        self.W = np.stack([model.W for model in self.models])
+        self.b = np.stack([np.asarray(model.b, np.float64) for model in self.models])
+        self.best, self.best_b = self.W.copy(), self.b.copy()
+        self.mean, self.mean_b = np.zeros_like(self.W), np.zeros_like(self.b)
+        self.memory = [
+            (optimizer.start(model.W.shape), optimizer.start(np.shape(model.b)))
+            for model in self.models
+        ]
+        count = len(self.models)
+        self.status = np.zeros(count, np.int64)
+        self.mistakes, self.risk = np.full(count, np.inf), np.full(count, np.inf)
+        self.stale, self.epochs = np.zeros(count, np.int64), np.zeros(count, np.int64)
+        self.history: list[list[float]] = [[] for _ in self.models]
+        self.mistakes_history: list[list[float]] = [[] for _ in self.models]
+
+    @property
+    def running(self) -> bool:
+        """Whether some model has not come to its end."""
+        return self.epoch < self.stopping.max_iter and bool((self.status == 0).any())
+
+    @property
+    def lowest_risk(self) -> float:
+        """The lowest risk of any model so far."""
+        return float(self.risk.min())
+
+    @property
+    def done(self) -> tuple[int, int]:
+        """How many models have come to their end, and how many there are."""
+        return int((self.status != 0).sum()), len(self.models)
+
+    def run(self, epochs: int) -> None:
+        """Train for some epochs, or until all models have come to their end."""
+        for _ in range(epochs):
+            for number, split in enumerate(self.splits):
+                members = np.array(
+                    [
+                        i
+                        for i, model in enumerate(self.models)
+                        if model.split == number and self.status[i] == 0
+                    ],
+                    dtype=np.int64,
+                )
+                if len(members):
+                    self._epoch(members, split)
+            self.epoch += 1
+
+    def _epoch(self, members: NDArray[np.int64], split: Split) -> None:
+        problem = self.problem
+        order = split.order()
+        rates = np.array([rate_of(self.schedule, self.models[i].eta, self.epoch) for i in members])
+        for start in range(0, len(order), self.batch_size):
+            cases = order[start : start + self.batch_size]
+            weights = split.weights[cases]
+            W, b = self.W[members], self.b[members]
+            y, f = self._targets(members, cases), self._outputs(W, b, cases)
+            slopes = np.zeros_like(f)
+            slopes_of(problem.loss, self._parameters(members), problem.size, y, f, slopes)
+            slopes *= (weights / weights.sum())[:, None]
+            X = problem.X[cases]
+            gradient = evaluate(
+                problem.cost, X.values, X.lengths, W.reshape(-1, *W.shape[2:]),
+                radius=problem.radius, upstream=slopes, want_matrix=True, n_jobs=self.n_jobs,
+            ).matrix_gradient.reshape(W.shape)  # fmt: skip
+            bias_gradient = slopes.sum(axis=0).reshape(b.shape)
+            for slot, i in enumerate(members):
+                if self.models[i].lam > 0:
+                    gradient[slot] += self.models[i].lam * self._penalty(W[slot])[1]
+                to_W, to_b = self.memory[i]
+                self.W[i] -= self.optimizer.step(to_W, gradient[slot], rates[slot])
+                self.b[i] -= self.optimizer.step(to_b, bias_gradient[slot], rates[slot])
+        self._judge(members, split)
+
+    def _judge(self, members: NDArray[np.int64], split: Split) -> None:
+        """Project, average, compute the risk, and keep what is best."""
+        limit = self.stopping.radius
+        for i in members:
+            norm = np.sqrt((self.W[i].astype(np.float64) ** 2).sum() + (self.b[i] ** 2).sum())
+            if limit is not None and norm > limit:
+                self.W[i] *= limit / norm
+                self.b[i] *= limit / norm
+        W, b = self.W, self.b
+        if self.average:
+            share = 1.0 / (self.epoch - self.first_epoch + 1)
+            self.mean[members] += share * (self.W[members] - self.mean[members])
+            self.mean_b[members] += share * (self.b[members] - self.mean_b[members])
+            W, b = self.mean, self.mean_b
+        problem, cases = self.problem, split.cases
+        f, y = self._outputs(W[members], b[members], cases), self._targets(members, cases)
+        risks, mistakes = np.empty(len(members)), np.empty(len(members))
+        risks_of(
+            problem.loss, self._parameters(members), problem.size, y, f,
+            split.weights[cases], risks, mistakes,
+        )  # fmt: skip
+        for slot, i in enumerate(members):
+            if self.models[i].lam > 0:
+                risks[slot] += self.models[i].lam * self._penalty(W[i])[0]
+            self.history[i].append(risks[slot])
+            self.mistakes_history[i].append(mistakes[slot])
+        state = [a[members] for a in (self.status, self.mistakes, self.risk, self.stale, self.epochs)]
+        better = np.zeros(len(members), np.bool_)
+        judge(self.epoch, risks, mistakes, self.stopping.rules(), *state, better)
+        for whole, part in zip(
+            (self.status, self.mistakes, self.risk, self.stale, self.epochs), state, strict=True
+        ):
+            whole[members] = part
+        improved = members[better]
+        self.best[improved], self.best_b[improved] = W[improved], b[improved]
+
+    def _parameters(self, members: NDArray[np.int64]) -> NDArray[np.float64]:
+        rows = [tuple(self.models[i].loss_parameters) for i in members]
+        return np.array(rows, np.float64).reshape(len(members), len(self.problem.loss))
+
+    def _targets(
+        self, members: NDArray[np.int64], cases: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        columns = [
+            sign * self.problem.targets[row, cases]
+            for i in members
+            for row, sign in zip(self.models[i].rows, self.models[i].signs, strict=True)
+        ]
+        return np.ascontiguousarray(np.stack(columns, axis=1), np.float64)
+
+    def _outputs(
+        self, W: NDArray[Any], b: NDArray[Any], cases: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        X = self.problem.X[cases]
+        scores = evaluate(
+            self.problem.cost, X.values, X.lengths, W.reshape(-1, *W.shape[2:]),
+            radius=self.problem.radius, n_jobs=self.n_jobs,
+        ).values  # fmt: skip
+        return scores.astype(np.float64) + b.reshape(-1)
+
+    def _penalty(self, W: NDArray[Any]) -> tuple[float, NDArray[Any]]:
+        """The penalty of a model's weights, and its derivative."""
+        padded = np.zeros(-(-W.size // 8) * 8, W.dtype)
+        padded[: W.size] = W.reshape(-1)
+        slopes = np.empty_like(padded)
+        value = penalty_of(Static(8), self.problem.penalty, padded, slopes)
+        return float(value), slopes[: W.size].reshape(W.shape)
+
+    def solutions(self, interrupted: bool = False) -> list[Solution]:
+        """The best parameters so far, in the order in which the models were given."""
+        return [
+            Solution(
+                self.best[i], self.best_b[i], reason_of(self.status[i], interrupted),
+                len(self.history[i]), float(self.risk[i]), mistakes_as_int(self.mistakes[i]),
+                np.array(self.history[i]), np.array(self.mistakes_history[i]),
+            )
+            for i in range(len(self.models))
+        ]  # fmt: skip
 
 
 def solve(
@@ -356,6 +593,8 @@ def solve(
     models: Sequence[Model],
     splits: Sequence[Split],
     *,
+    batch_size: int | None = None,
+    optimizer: Any = None,
     schedule: Any = Constant(),
     stopping: Stopping = Stopping(),
     average: bool = False,
@@ -363,13 +602,19 @@ def solve(
     verbose: int = 0,
     n_jobs: int | None = None,
 ) -> list[Solution]:
-    """Train models with the incremental generalized gradient method.
+    """Train models with the generalized gradient method.
 
     Parameters
     ----------
     problem : Problem
     models : sequence of Model
     splits : sequence of Split
+    batch_size : int, optional
+        None is the incremental method, a step for each example, with all models in lanes.
+        Otherwise a step follows the mean gradient over so many examples; with at least as many as
+        there are it is the full-batch method.
+    optimizer : {"sgd", "momentum", "adam"} or optimizer, optional
+        How steps are made in batches; for steps other than plain ones give a `batch_size`.
     schedule : schedule
     stopping : Stopping
     average : bool
@@ -388,36 +633,67 @@ def solve(
     -----
     Interrupted from the keyboard, it warns and returns the best parameters so far.
     """
-    bank = Bank(
-        problem, models, splits,
-        schedule=schedule, stopping=stopping, average=average, first_epoch=first_epoch, n_jobs=n_jobs,
-    )  # fmt: skip
+    options = {
+        "schedule": schedule, "stopping": stopping, "average": average,
+        "first_epoch": first_epoch, "n_jobs": n_jobs,
+    }  # fmt: skip
+    steps: Bank | Batches
+    if batch_size is None:
+        if optimizer not in (None, "sgd"):
+            raise ValueError(f"optimizer={optimizer!r} needs a batch_size, got batch_size=None")
+        steps = Bank(problem, models, splits, **options)
+    else:
+        chosen = OPTIMIZERS.get(optimizer or "sgd", optimizer) if _is_name(optimizer) else optimizer
+        if not hasattr(chosen, "step"):
+            raise ValueError(
+                f"optimizer must be one of {sorted(OPTIMIZERS)} or an optimizer, got {optimizer!r}"
+            )
+        steps = Batches(
+            problem, models, splits, batch_size=batch_size, optimizer=chosen, **options
+        )
     interrupted = False
     epochs = 1
     try:
-        while bank.running:
+        while steps.running:
             start = time.perf_counter()
-            bank.run(min(epochs, stopping.max_iter - bank.epoch))
+            steps.run(min(epochs, stopping.max_iter - steps.epoch))
             seconds = max(time.perf_counter() - start, 1e-6)
             epochs = int(np.clip(epochs * _CHUNK_SECONDS / seconds, 1, 2 * epochs + 1))
             if verbose:
-                _show(bank)
+                _show(steps)
     except KeyboardInterrupt:
         interrupted = True
     if verbose:
         print(file=sys.stderr)
-    solutions = bank.solutions(interrupted)
+    solutions = steps.solutions(interrupted)
     _warn(solutions)
     return solutions
 
 
-def _show(bank: Bank) -> None:
-    members = [(t, s) for t, task in enumerate(bank.layout.tasks) for s in range(len(task))]
-    done = sum(bank.status[at] != 0 for at in members)
-    lowest = min(bank.risk[at] for at in members)
+def _is_name(optimizer: Any) -> bool:
+    return optimizer is None or isinstance(optimizer, str)
+
+
+def rate_of(schedule: Any, eta: float, t: int) -> float:
+    """The learning rate of epoch t."""
+    return float(_rate(schedule, float(eta), t))
+
+
+def reason_of(status: int, interrupted: bool) -> str:
+    """Why a model's training ended."""
+    return _REASONS.get(int(status), "interrupted" if interrupted else "max_iter epochs")
+
+
+def mistakes_as_int(mistakes: float) -> int:
+    """-1 if no epoch was finished."""
+    return int(mistakes) if np.isfinite(mistakes) else -1
+
+
+def _show(steps: Bank | Batches) -> None:
+    done, count = steps.done
     print(
-        f"\repoch {bank.epoch} of at most {bank.stopping.max_iter}, "
-        f"{done} of {len(members)} models done, lowest risk {lowest:.4g}   ",
+        f"\repoch {steps.epoch} of at most {steps.stopping.max_iter}, "
+        f"{done} of {count} models done, lowest risk {steps.lowest_risk:.4g}   ",
         end="",
         file=sys.stderr,
         flush=True,

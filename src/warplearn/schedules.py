@@ -13,12 +13,21 @@ from warplearn._kernels import parts
 from warplearn._kernels.records import record
 
 
-def define(cls: type, rate: Callable[..., float]) -> None:
-    """Make a `NamedTuple` class a schedule: `rate(schedule, eta, t)` is the rate of epoch t.
+def define(cls: type, function: Callable[..., float]) -> None:
+    """Make a `NamedTuple` class a schedule: `function(schedule, eta, t)` is the rate of epoch t.
 
     The class says with a method `converges()` whether the paper's two conditions hold.
     """
-    record(cls, rate=(parts.rate_at, rate))
+    record(cls, rate=(parts.rate_at, function))
+    _DEFINED[cls] = function
+
+
+_DEFINED: dict[type, Callable[..., float]] = {}
+
+
+def rate(schedule: Any, eta: float, t: int) -> float:
+    """The learning rate of epoch t, from Python."""
+    return _DEFINED[type(schedule)](schedule, eta, t)
 
 
 class Constant(NamedTuple):

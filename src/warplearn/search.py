@@ -46,6 +46,7 @@ def _bank_key(fit: _Fit) -> Any:
         type(problem.penalty), tuple(problem.penalty),
         type(schedule), tuple(schedule), tuple(stopping),
         models[0].W.shape, len(models), mix.shape, fit.estimator.average,
+        fit.estimator.batch_size, repr(fit.estimator.optimizer),
     )  # fmt: skip
 
 
@@ -219,6 +220,8 @@ class ElasticGridSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 first.assembly.problem,
                 [model for fit in bank for model in fit.assembly.models],
                 made,
+                batch_size=first.estimator.batch_size,
+                optimizer=first.estimator.optimizer,
                 schedule=first.assembly.schedule,
                 stopping=first.assembly.stopping,
                 average=first.estimator.average,

@@ -19,6 +19,7 @@ from warplearn._kernels.backward import backward
 from warplearn._kernels.forward import ROWS, forward
 from warplearn._kernels.grid import lane_limits
 from warplearn._kernels.lanes import BANK, aligned_empty, like, load, store, where
+from warplearn._kernels.lanes import total as sum_of
 from warplearn._kernels.parts import (
     model_mistake,
     model_slopes,
@@ -133,6 +134,66 @@ def _project(lanes, limit, matrices, bias, size, models, scratch):
                     matrices[block, at] *= matrices.dtype.type(factor)
 
 
+@njit(nogil=True, cache=True)
+def judge(t, risks, mistakes, rules, status, mistakes_of, risk_of, stale_of, epoch_of, better):
+    """After epoch t: which models are at their best (`better`), and which at their end."""
+    by_risk, stop_perfect, patience, tol, _ = rules
+    for model in range(len(risks)):
+        better[model] = False
+        if status[model] != RUNNING:
+            continue
+        epoch_of[model] = t + 1
+        if not np.isfinite(risks[model]):
+            status[model] = DIVERGED
+            continue
+        fewer = mistakes[model] < mistakes_of[model]
+        as_few = mistakes[model] == mistakes_of[model]
+        lower = risks[model] < risk_of[model]
+        progress = risks[model] < risk_of[model] - tol if by_risk else fewer
+        stale_of[model] = 0 if progress else stale_of[model] + 1
+        if lower if by_risk else fewer or (as_few and lower):
+            better[model] = True
+            mistakes_of[model] = mistakes[model]
+            risk_of[model] = risks[model]
+        if stop_perfect and mistakes[model] == 0.0:
+            status[model] = PERFECT
+        elif stale_of[model] >= patience:
+            status[model] = STALE
+
+
+@njit(nogil=True, cache=True)
+def slopes_of(loss, loss_parameters, size, y, f, slopes):
+    """Slopes of the loss for a table of outputs (cases, units); `y` are the targets."""
+    for case in range(len(f)):
+        for model in range(len(loss_parameters)):
+            own = with_parameters(loss, loss_parameters, model)
+            model_slopes(own, y[case], f[case], slopes[case], model * size, size)
+
+
+@njit(nogil=True, cache=True)
+def risks_of(loss, loss_parameters, size, y, f, weights, risks, mistakes):
+    """Weighted mean loss and number of mistakes of each model."""
+    risks[:] = 0.0
+    mistakes[:] = 0.0
+    for case in range(len(f)):
+        for model in range(len(loss_parameters)):
+            own = with_parameters(loss, loss_parameters, model)
+            risks[model] += weights[case] * model_value(own, y[case], f[case], model * size, size)
+            mistakes[model] += model_mistake(own, y[case], f[case], model * size, size)
+    risks /= weights.sum()
+
+
+@njit(nogil=True, cache=True)
+def penalty_of(lanes, penalty, weights, slopes):
+    """The penalty of weights, and its derivative; their number is a multiple of the lanes."""
+    total = like(load(lanes, weights, 0), 0.0)
+    for at in range(0, len(weights), number(lanes)):
+        w = load(lanes, weights, at)
+        total = total + penalty_value(penalty, w)
+        store(slopes, at, penalty_slope(penalty, w))
+    return sum_of(total)
+
+
 @njit(nogil=True)
 def _train_task(
     plan, parts, data, shape, models_of, examples, parameters, weights, rules, state, epochs
@@ -145,7 +206,7 @@ def _train_task(
     order, example_weights, targets = examples
     eta, lam, loss_parameters = parameters
     matrices, bias, best_matrices, best_bias, mean_matrices, mean_bias = weights
-    by_risk, stop_perfect, patience, tol, limit = rules
+    limit = rules[-1]
     status, mistakes_of, risk_of, stale_of, epoch_of, history, mistakes_history, first_epoch = state
 
     count, d = number(lanes), number(channels)
@@ -166,6 +227,7 @@ def _train_task(
     rates, amounts, shares = np.zeros(units), np.zeros(units), np.zeros(units)
     factors = aligned_empty(count, matrices[0])
     risks, mistakes = np.zeros(models), np.zeros(models)
+    better = np.zeros(models, np.bool_)
 
     for epoch in range(epochs):
         running = 0
@@ -261,30 +323,15 @@ def _train_task(
 
         shares[:] = 0.0
         for model in range(models):
-            if status[model] != RUNNING:
-                continue
-            epoch_of[model] = t + 1
-            history[model, epoch] = risks[model]
-            mistakes_history[model, epoch] = mistakes[model]
-            if not np.isfinite(risks[model]):
-                status[model] = DIVERGED
-                continue
-            fewer = mistakes[model] < mistakes_of[model]
-            as_few = mistakes[model] == mistakes_of[model]
-            lower = risks[model] < risk_of[model]
-            better = lower if by_risk else fewer or (as_few and lower)
-            progress = risks[model] < risk_of[model] - tol if by_risk else fewer
-            stale_of[model] = 0 if progress else stale_of[model] + 1
-            if better:
-                mistakes_of[model] = mistakes[model]
-                risk_of[model] = risks[model]
+            if status[model] == RUNNING:
+                history[model, epoch] = risks[model]
+                mistakes_history[model, epoch] = mistakes[model]
+        judge(t, risks, mistakes, rules, status, mistakes_of, risk_of, stale_of, epoch_of, better)
+        for model in range(models):
+            if better[model]:
                 for unit in range(model * size, (model + 1) * size):
                     shares[unit] = 1.0
                     best_bias[unit] = judged_bias[unit]
-            if stop_perfect and mistakes[model] == 0.0:
-                status[model] = PERFECT
-            elif stale_of[model] >= patience:
-                status[model] = STALE
         for block in range(blocks):
             part = shares[block * count : (block + 1) * count]
             if part.any():
