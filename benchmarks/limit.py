@@ -1,7 +1,8 @@
 """What this CPU can do: the operations of the recursion on registers alone.
 
 Eight interleaved chains of two maxima and a fused product and sum, as wide as the kernels' vectors;
-nothing is loaded or stored, and no operation repeats another.  No kernel with these operations can be faster.
+nothing is loaded or stored, and no operation repeats another.  No kernel with these operations can
+be faster.
 """
 
 from __future__ import annotations

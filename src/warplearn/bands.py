@@ -58,7 +58,8 @@ def check_band(
             if leaves_no_path(radius, k, m):
                 case = int(np.flatnonzero(rows == k)[0])
                 raise ValueError(
-                    f"band={band!r} leaves no warping path on the {k} x {m} grid of {name}[{case}]; "
+                    f"band={band!r} leaves no warping path on the {k} x {m} grid of "
+                    f"{name}[{case}]; "
                     f"the narrowest band that does is band={narrowest(int(k), int(m))}"
                 )
     return radius

@@ -77,6 +77,6 @@ def check_labels(X: SeriesCollection, y: Any) -> NDArray[Any]:
 
 def check_weights(X: SeriesCollection, sample_weight: Any) -> NDArray[np.float64]:
     """Non-negative sample weights, ones by default."""
-    return _check_sample_weight(  # type: ignore[no-any-return]
+    return _check_sample_weight(
         sample_weight, X.values[:, 0], dtype=np.float64, ensure_non_negative=True
     )

@@ -50,9 +50,7 @@ class _Operands(NamedTuple):
     radius: float | None
 
     def evaluate(self, local: Any, **options: Any) -> Evaluation:
-        return evaluate(
-            local, self.X.values, self.X.lengths, self.W, radius=self.radius, **options
-        )
+        return evaluate(local, self.X.values, self.X.lengths, self.W, radius=self.radius, **options)
 
     def shaped(self, values: NDArray[Any]) -> NDArray[Any]:
         return values if self.bank else values[:, 0]
@@ -175,7 +173,6 @@ def active_path(x: Any, W: Any, *, cost: Any = "product", band: Band = None) -> 
     if operands.bank:
         raise ValueError(f"W must be a single matrix, got a bank of shape {np.shape(W)}")
     found = operands.evaluate(local, want_paths=True, lanes=8, n_jobs=1)
-    assert found.paths is not None
     return found.paths[0]
 
 
@@ -273,8 +270,6 @@ def value_and_gradient(
     found = operands.evaluate(
         local, upstream=weights, want_series=True, want_matrix=True, n_jobs=n_jobs
     )
-    assert found.matrix_gradient is not None
-    assert found.series_gradient is not None
     values = found.values if traits.similarity else distances(found.values, traits)
     by_series = found.series_gradient.swapaxes(1, 2)
     return ValueAndGradient(

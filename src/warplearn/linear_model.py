@@ -83,9 +83,7 @@ def best_restarts(solutions: Sequence[Solution], n_init: int, stopping: Stopping
         mistakes = np.inf if solution.mistakes < 0 else solution.mistakes
         return (0.0 if by_risk else mistakes, solution.risk)
 
-    return [
-        min(solutions[i : i + n_init], key=rank) for i in range(0, len(solutions), n_init)
-    ]
+    return [min(solutions[i : i + n_init], key=rank) for i in range(0, len(solutions), n_init)]
 
 
 @dataclass(repr=False, eq=False, kw_only=True)
@@ -215,9 +213,7 @@ class ElasticLinearClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         weights = check_weights(series, sample_weight)
         self.classes_, codes = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
-            raise ValueError(
-                f"y must hold at least two classes, got 1 class: {self.classes_[0]!r}"
-            )
+            raise ValueError(f"y must hold at least two classes, got 1 class: {self.classes_[0]!r}")
         random_state = check_random_state(self.random_state)
         cases = np.flatnonzero(weights)
         assembly = self.assemble(series, codes, cases, random_state)
@@ -266,7 +262,8 @@ class ElasticLinearClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         if first:
             self._random_state = check_random_state(self.random_state)
             self._first_code = codes[0]
-        n = max(self.n_features_in_, series.max_length)
+        rows: int = self.n_features_in_
+        n = max(rows, series.max_length)
         assembly = self.assemble(
             series, codes, np.arange(len(series)), self._random_state,
             n=n, m=None if first else self.coef_.shape[2], first_code=self._first_code,
@@ -308,10 +305,10 @@ class ElasticLinearClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         if joint is not None:
             loss, size = joint, n_classes
             outputs = [(tuple(range(n_classes)), (1.0,) * n_classes)]
-            mix = np.eye(n_classes)
+            mix: NDArray[Any] = np.eye(n_classes)
         else:
             loss, size = self._loss(), 2 if symmetric else 1
-            positives = range(n_classes)
+            positives = list(range(n_classes))
             if n_classes == 2:
                 first = int(codes[cases[0]]) if first_code is None else int(first_code)
                 positives = [{"first": first, "+": 1, "-": 0, "symmetric": 1}[self.polarity]]
@@ -319,7 +316,9 @@ class ElasticLinearClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
             outputs = [((c,) * size, (sign,) * size) for c in positives]
             flip = -1.0 if n_classes == 2 and positives[0] == 0 else sign
             mix = np.kron(np.eye(len(outputs)), flip * np.array([[1.0], [-1.0]])[:size])
-        targets = np.where(np.arange(n_classes)[:, None] == codes, 1.0, -1.0 if joint is None else 0.0)
+        targets = np.where(
+            np.arange(n_classes)[:, None] == codes, 1.0, -1.0 if joint is None else 0.0
+        )
         models = []
         for targets_of, signs in outputs:
             for _ in range(self.n_init):
@@ -358,9 +357,7 @@ class ElasticLinearClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
             if isinstance(given, dict):
                 labels = list(self.classes_)
                 given = {labels.index(c): w for c, w in given.items() if c in labels}
-            by_class[present] = compute_class_weight(
-                given, classes=present, y=codes[weights > 0]
-            )
+            by_class[present] = compute_class_weight(given, classes=present, y=codes[weights > 0])
             weights = weights * by_class[codes]
         return Split(weights, random_state, self.shuffle)
 
@@ -402,7 +399,7 @@ class ElasticLinearClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
             )
         for name in ("eta", "init_scale", "lam", "tol"):
             value = getattr(self, name)
-            if not isinstance(value, Real) or not np.isfinite(value) or value < 0:
+            if not isinstance(value, Real) or not 0 <= float(value) < np.inf:
                 raise ValueError(f"{name} must be a number of at least 0, got {value!r}")
         for name in ("max_iter", "n_init", "n_iter_no_change"):
             value = getattr(self, name)
@@ -420,7 +417,7 @@ class ElasticLinearClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
     # Prediction.
 
     def _matrices(self) -> NDArray[Any]:
-        return self.coef_ if self.coef_.ndim == 4 else self.coef_[..., None]  # type: ignore[no-any-return]
+        return self.coef_ if self.coef_.ndim == 4 else self.coef_[..., None]
 
     def _checked(self, X: Any) -> tuple[SeriesCollection, NDArray[Any], float | None]:
         """Series, matrices in the same dtype, and the band."""
@@ -451,11 +448,11 @@ class ElasticLinearClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
 
     def _decisions(self, scores: NDArray[Any]) -> NDArray[Any]:
         decisions = (scores + self.intercept_) @ self.mix_
-        return decisions[:, 0] if decisions.shape[1] == 1 else decisions  # type: ignore[no-any-return]
+        return decisions[:, 0] if decisions.shape[1] == 1 else decisions
 
     def _classes_of(self, decisions: NDArray[Any]) -> NDArray[Any]:
         chosen = decisions > 0 if decisions.ndim == 1 else decisions.argmax(axis=1)
-        return self.classes_[chosen.astype(np.intp)]  # type: ignore[no-any-return]
+        return self.classes_[chosen.astype(np.intp)]
 
     def classify(self, scores: NDArray[Any]) -> NDArray[Any]:
         """The classes that elastic inner products with `coef_`, computed elsewhere, mean."""

@@ -180,4 +180,4 @@ def is_loss(loss: Any) -> bool:
 def softmax(scores: NDArray[Any]) -> NDArray[Any]:
     """Probabilities of the classes, row by row."""
     shifted = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return shifted / shifted.sum(axis=1, keepdims=True)  # type: ignore[no-any-return]
+    return shifted / shifted.sum(axis=1, keepdims=True)

@@ -257,7 +257,7 @@ class ElasticGridSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         results["mean_fit_time"] = np.full(shape[0], seconds)
         results["std_fit_time"] = np.zeros(shape[0])
         for name in sorted({name for params in candidates for name in params}):
-            column = np.ma.masked_all(shape[0], dtype=object)
+            column = np.ma.MaskedArray(np.empty(shape[0], dtype=object), mask=True)
             for index, params in enumerate(candidates):
                 if name in params:
                     column[index] = params[name]
@@ -303,16 +303,16 @@ class ElasticGridSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict with the best estimator."""
-        return self._best().predict(X)  # type: ignore[no-any-return]
+        return self._best().predict(X)
 
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Decision values of the best estimator."""
-        return self._best().decision_function(X)  # type: ignore[no-any-return]
+        return self._best().decision_function(X)
 
-    @available_if(lambda self: hasattr(self.estimator, "predict_proba"))
+    @available_if(lambda self: hasattr(self.estimator, "predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """Probabilities of the best estimator."""
-        return self._best().predict_proba(X)  # type: ignore[no-any-return]
+        return self._best().predict_proba(X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The score of the best estimator, by `scoring`."""
@@ -335,9 +335,7 @@ class ElasticGridSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 def _by_fold(
     fits: Sequence[_Fit], parts: Sequence[NDArray[np.int64]]
 ) -> list[tuple[NDArray[np.int64], list[_Fit]]]:
-    return [
-        (part, [fit for fit in fits if fit.fold == fold]) for fold, part in enumerate(parts)
-    ]
+    return [(part, [fit for fit in fits if fit.fold == fold]) for fold, part in enumerate(parts)]
 
 
 def _predict_together(

@@ -114,7 +114,6 @@ def warping_path(x: Any, y: Any, band: Band = None, cost: Any = "squared") -> Wa
         local, first.values, first.lengths, second.values,
         radius=radius, want_paths=True, lanes=8, n_jobs=1,
     )  # fmt: skip
-    assert found.paths is not None
     return WarpingPath(found.paths[0], float(distances(found.values, traits)[0, 0]))
 
 

@@ -32,7 +32,18 @@ _PARTIAL_SUMS_BYTES = 2**26
 
 @njit(nogil=True)
 def _run_task(plan, cost, laned, shared, grids, upstream, output, task, tasks):
-    lanes, tile, role, channels, banded, traced, want_series, want_matrix, want_visits, want_paths = plan
+    (
+        lanes,
+        tile,
+        role,
+        channels,
+        banded,
+        traced,
+        want_series,
+        want_matrix,
+        want_visits,
+        want_paths,
+    ) = plan
     source, stride, order = laned
     items, item_stride, item_order = shared
     lengths, columns, w_stride, radius, triangular = grids
@@ -173,10 +184,10 @@ class Evaluation(NamedTuple):
     """Values (series, matrices), and what was gathered along the active paths."""
 
     values: NDArray[Any]
-    series_gradient: NDArray[Any] | None = None
-    matrix_gradient: NDArray[Any] | None = None
-    visits: NDArray[Any] | None = None
-    paths: list[NDArray[np.int64]] | None = None
+    series_gradient: Any = None
+    matrix_gradient: Any = None
+    visits: Any = None
+    paths: Any = None
 
 
 def evaluate(

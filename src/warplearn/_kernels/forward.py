@@ -15,10 +15,10 @@ A series in the place of a matrix, the case of dynamic time warping, is a matrix
 the same: its row stride is 0.
 
 Two rows are swept at once, column by column: the row above is loaded and the last row stored once
-for two cells, and only that row is kept.  Together with vectors of four registers (`lanes_for`) this
-keeps the arithmetic units of the CPU busy all the time.  Where the path is wanted, two bits a cell and
-lane record the step that led there: from the row above or from the left, and if from above,
-diagonally or straight.  Ties prefer the diagonal, then straight up.
+for two cells, and only that row is kept.  Together with vectors of four registers (`lanes_for`)
+this keeps the arithmetic units of the CPU busy all the time.  Where the path is wanted, two bits a
+cell and lane record the step that led there: from the row above or from the left, and if from
+above, diagonally or straight.  Ties prefer the diagonal, then straight up.
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ def cell(lanes, role, channels, cost, x, i, w, j, up, diagonal, left):
     """The value of one cell, whose elements start at x[i] and w[j]."""
     value = maximum(maximum(up, diagonal), left)
     for c in range(number(channels)):
-        value = value + score(cost, series_at(role, lanes, x, i + c), matrix_at(role, lanes, w, j + c))
+        value = value + score(
+            cost, series_at(role, lanes, x, i + c), matrix_at(role, lanes, w, j + c)
+        )
     return value
 
 

@@ -1,0 +1,237 @@
+"""Batch methods: a step follows the mean gradient over a batch, whose series stand in lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warplearn._kernels.drive import evaluate
+from warplearn._kernels.epochs import judge, penalty_of, risks_of, slopes_of
+from warplearn._kernels.records import Static
+from warplearn.problem import (
+    Model,
+    Problem,
+    Solution,
+    Split,
+    Stopping,
+    mistakes_as_int,
+    reason_of,
+)
+from warplearn.schedules import rate
+
+
+class Momentum(NamedTuple):
+    """Heavy-ball momentum: a step keeps a share `beta` of the last one."""
+
+    beta: float = 0.9
+
+    def start(self, shape: tuple[int, ...]) -> Any:
+        """Memory for parameters of a shape."""
+        return np.zeros(shape)
+
+    def step(self, memory: Any, gradient: NDArray[Any], rate: NDArray[Any]) -> NDArray[Any]:
+        """What to subtract from the parameters."""
+        memory *= self.beta
+        memory += gradient
+        return rate * memory
+
+
+class Adam(NamedTuple):
+    """Adam: steps scaled by running moments of the gradient."""
+
+    beta1: float = 0.9
+    beta2: float = 0.999
+    epsilon: float = 1e-8
+
+    def start(self, shape: tuple[int, ...]) -> Any:
+        """Memory for parameters of a shape: both moments, and how often they were updated."""
+        return [np.zeros(shape), np.zeros(shape), 0]
+
+    def step(self, memory: Any, gradient: NDArray[Any], rate: NDArray[Any]) -> NDArray[Any]:
+        """What to subtract from the parameters."""
+        first, second, _ = memory
+        memory[2] += 1
+        first += (1 - self.beta1) * (gradient - first)
+        second += (1 - self.beta2) * (gradient**2 - second)
+        mean = first / (1 - self.beta1 ** memory[2])
+        spread = np.sqrt(second / (1 - self.beta2 ** memory[2]))
+        return rate * mean / (spread + self.epsilon)
+
+
+OPTIMIZERS: dict[str, Any] = {"sgd": Momentum(0.0), "momentum": Momentum(), "adam": Adam()}
+
+
+class Batches:
+    """Models trained on batches, with steps of any kind; the counterpart of `Bank`.
+
+    A step follows the gradient of the mean loss over a batch.  Lanes hold the series of a batch.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        models: Sequence[Model],
+        splits: Sequence[Split],
+        *,
+        batch_size: int,
+        optimizer: Any,
+        schedule: Any,
+        stopping: Stopping,
+        average: bool = False,
+        first_epoch: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.problem, self.models, self.splits = problem, list(models), list(splits)
+        self.schedule, self.stopping, self.average = schedule, stopping, average
+        self.batch_size, self.optimizer, self.n_jobs = batch_size, optimizer, n_jobs
+        self.epoch = self.first_epoch = first_epoch
+        self.W = np.stack([model.W for model in self.models])
+        self.b = np.stack([np.asarray(model.b, np.float64) for model in self.models])
+        self.best, self.best_b = self.W.copy(), self.b.copy()
+        self.mean, self.mean_b = np.zeros_like(self.W), np.zeros_like(self.b)
+        self.memory = [
+            (optimizer.start(model.W.shape), optimizer.start(np.shape(model.b)))
+            for model in self.models
+        ]
+        count = len(self.models)
+        self.status = np.zeros(count, np.int64)
+        self.mistakes, self.risk = np.full(count, np.inf), np.full(count, np.inf)
+        self.stale, self.epochs = np.zeros(count, np.int64), np.zeros(count, np.int64)
+        self.history: list[list[float]] = [[] for _ in self.models]
+        self.mistakes_history: list[list[float]] = [[] for _ in self.models]
+
+    @property
+    def running(self) -> bool:
+        """Whether some model has not come to its end."""
+        return self.epoch < self.stopping.max_iter and bool((self.status == 0).any())
+
+    @property
+    def lowest_risk(self) -> float:
+        """The lowest risk of any model so far."""
+        return float(self.risk.min())
+
+    @property
+    def done(self) -> tuple[int, int]:
+        """How many models have come to their end, and how many there are."""
+        return int((self.status != 0).sum()), len(self.models)
+
+    def run(self, epochs: int) -> None:
+        """Train for some epochs, or until all models have come to their end."""
+        for _ in range(epochs):
+            for number, split in enumerate(self.splits):
+                members = np.array(
+                    [
+                        i
+                        for i, model in enumerate(self.models)
+                        if model.split == number and self.status[i] == 0
+                    ],
+                    dtype=np.int64,
+                )
+                if len(members):
+                    self._epoch(members, split)
+            self.epoch += 1
+
+    def _epoch(self, members: NDArray[np.int64], split: Split) -> None:
+        problem = self.problem
+        order = split.order()
+        rates = np.array([rate(self.schedule, self.models[i].eta, self.epoch) for i in members])
+        for start in range(0, len(order), self.batch_size):
+            cases = order[start : start + self.batch_size]
+            weights = split.weights[cases]
+            W, b = self.W[members], self.b[members]
+            y, f = self._targets(members, cases), self._outputs(W, b, cases)
+            slopes = np.zeros_like(f)
+            slopes_of(problem.loss, self._parameters(members), problem.size, y, f, slopes)
+            slopes *= (weights / weights.sum())[:, None]
+            X = problem.X[cases]
+            gradient = evaluate(
+                problem.cost, X.values, X.lengths, W.reshape(-1, *W.shape[2:]),
+                radius=problem.radius, upstream=slopes, want_matrix=True, n_jobs=self.n_jobs,
+            ).matrix_gradient.reshape(W.shape)  # fmt: skip
+            bias_gradient = slopes.sum(axis=0).reshape(b.shape)
+            for slot, i in enumerate(members):
+                if self.models[i].lam > 0:
+                    gradient[slot] += self.models[i].lam * self._penalty(W[slot])[1]
+                to_W, to_b = self.memory[i]
+                self.W[i] -= self.optimizer.step(to_W, gradient[slot], rates[slot])
+                self.b[i] -= self.optimizer.step(to_b, bias_gradient[slot], rates[slot])
+        self._judge(members, split)
+
+    def _judge(self, members: NDArray[np.int64], split: Split) -> None:
+        """Project, average, compute the risk, and keep what is best."""
+        limit = self.stopping.radius
+        for i in members:
+            norm = np.sqrt((self.W[i].astype(np.float64) ** 2).sum() + (self.b[i] ** 2).sum())
+            if limit is not None and norm > limit:
+                self.W[i] *= limit / norm
+                self.b[i] *= limit / norm
+        W, b = self.W, self.b
+        if self.average:
+            share = 1.0 / (self.epoch - self.first_epoch + 1)
+            self.mean[members] += share * (self.W[members] - self.mean[members])
+            self.mean_b[members] += share * (self.b[members] - self.mean_b[members])
+            W, b = self.mean, self.mean_b
+        problem, cases = self.problem, split.cases
+        f, y = self._outputs(W[members], b[members], cases), self._targets(members, cases)
+        risks, mistakes = np.empty(len(members)), np.empty(len(members))
+        risks_of(
+            problem.loss, self._parameters(members), problem.size, y, f,
+            split.weights[cases], risks, mistakes,
+        )  # fmt: skip
+        for slot, i in enumerate(members):
+            if self.models[i].lam > 0:
+                risks[slot] += self.models[i].lam * self._penalty(W[i])[0]
+            self.history[i].append(risks[slot])
+            self.mistakes_history[i].append(mistakes[slot])
+        whole_state = (self.status, self.mistakes, self.risk, self.stale, self.epochs)
+        state = [whole[members] for whole in whole_state]
+        better = np.zeros(len(members), np.bool_)
+        judge(self.epoch, risks, mistakes, self.stopping.rules(), *state, better)
+        for whole, part in zip(whole_state, state, strict=True):
+            whole[members] = part
+        improved = members[better]
+        self.best[improved], self.best_b[improved] = W[improved], b[improved]
+
+    def _parameters(self, members: NDArray[np.int64]) -> NDArray[np.float64]:
+        rows = [tuple(self.models[i].loss_parameters) for i in members]
+        return np.array(rows, np.float64).reshape(len(members), len(self.problem.loss))
+
+    def _targets(self, members: NDArray[np.int64], cases: NDArray[np.int64]) -> NDArray[np.float64]:
+        columns = [
+            sign * self.problem.targets[row, cases]
+            for i in members
+            for row, sign in zip(self.models[i].rows, self.models[i].signs, strict=True)
+        ]
+        return np.ascontiguousarray(np.stack(columns, axis=1), np.float64)
+
+    def _outputs(
+        self, W: NDArray[Any], b: NDArray[Any], cases: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        X = self.problem.X[cases]
+        scores = evaluate(
+            self.problem.cost, X.values, X.lengths, W.reshape(-1, *W.shape[2:]),
+            radius=self.problem.radius, n_jobs=self.n_jobs,
+        ).values  # fmt: skip
+        return scores.astype(np.float64) + b.reshape(-1)
+
+    def _penalty(self, W: NDArray[Any]) -> tuple[float, NDArray[Any]]:
+        """The penalty of a model's weights, and its derivative."""
+        padded = np.zeros(-(-W.size // 8) * 8, W.dtype)
+        padded[: W.size] = W.reshape(-1)
+        slopes = np.empty_like(padded)
+        value = penalty_of(Static(8), self.problem.penalty, padded, slopes)
+        return float(value), slopes[: W.size].reshape(W.shape)
+
+    def solutions(self, interrupted: bool = False) -> list[Solution]:
+        """The best parameters so far, in the order in which the models were given."""
+        return [
+            Solution(
+                self.best[i], self.best_b[i], reason_of(self.status[i], interrupted),
+                len(self.history[i]), float(self.risk[i]), mistakes_as_int(self.mistakes[i]),
+                np.array(self.history[i]), np.array(self.mistakes_history[i]),
+            )
+            for i in range(len(self.models))
+        ]  # fmt: skip

@@ -1,0 +1,215 @@
+"""The incremental method: a step for each example, with many models side by side in lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warplearn._kernels.drive import MASK_DTYPES, flat, thread_count, threads_of
+from warplearn._kernels.epochs import train_parallel, train_serial
+from warplearn._kernels.records import Static
+from warplearn.problem import (
+    Model,
+    Problem,
+    Solution,
+    Split,
+    Stopping,
+    mistakes_as_int,
+    reason_of,
+)
+
+_BANK_LANES = (32, 16, 8)
+
+
+class Layout(NamedTuple):
+    """Which model stands where: tasks of models with the same split, in lanes of blocks."""
+
+    lanes: int
+    blocks: int
+    tasks: list[list[int]]
+
+    @classmethod
+    def of(cls, models: Sequence[Model], size: int, threads: int) -> Layout:
+        """Fill lanes, yet leave a task for each thread where there are models enough."""
+        by_split: dict[int, list[int]] = {}
+        for index, model in enumerate(models):
+            by_split.setdefault(model.split, []).append(index)
+        for lanes in _BANK_LANES:
+            blocks = -(-size // lanes)
+            room = blocks * lanes // size
+            tasks = [
+                group[i : i + room]
+                for group in by_split.values()
+                for i in range(0, len(group), room)
+            ]
+            filled = max(len(task) for task in tasks) * size
+            if lanes == _BANK_LANES[-1] or (len(tasks) >= threads and 2 * filled > blocks * lanes):
+                break
+        return cls(lanes, blocks, tasks)
+
+
+class Bank:
+    """Models in lanes, ready to be trained some epochs at a time."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        models: Sequence[Model],
+        splits: Sequence[Split],
+        *,
+        schedule: Any,
+        stopping: Stopping,
+        average: bool = False,
+        first_epoch: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.problem, self.models, self.splits = problem, list(models), list(splits)
+        self.schedule, self.stopping = schedule, stopping
+        self.threads = thread_count(n_jobs)
+        self.layout = layout = Layout.of(self.models, problem.size, self.threads)
+        self.epoch = self.first_epoch = first_epoch
+        X, size = problem.X, problem.size
+        _, n, m, d = self.models[0].W.shape
+        tasks, units = len(layout.tasks), layout.blocks * layout.lanes
+        most = max(len(task) for task in layout.tasks)
+
+        weights = np.zeros((tasks, layout.blocks, n * m * d, layout.lanes), X.dtype)
+        self.bias = np.zeros((tasks, units))
+        self.target_of = np.zeros((tasks, units), np.int64)
+        self.sign_of = np.ones((tasks, units))
+        self.eta, self.lam = np.zeros((tasks, most)), np.zeros((tasks, most))
+        self.loss_parameters = np.zeros((tasks, most, len(problem.loss)))
+        for task, members in enumerate(layout.tasks):
+            for slot, index in enumerate(members):
+                model = self.models[index]
+                for output in range(size):
+                    unit = slot * size + output
+                    weights[task, unit // layout.lanes, :, unit % layout.lanes] = model.W[
+                        output
+                    ].reshape(-1)
+                    self.bias[task, unit] = model.b[output]
+                    self.target_of[task, unit] = model.rows[output]
+                    self.sign_of[task, unit] = model.signs[output]
+                self.eta[task, slot], self.lam[task, slot] = model.eta, model.lam
+                self.loss_parameters[task, slot] = model.loss_parameters
+        self.weights = weights.reshape(tasks, layout.blocks, -1)
+        self.best, self.best_bias = self.weights.copy(), self.bias.copy()
+        kept = tasks if average else 1
+        self.mean = np.zeros(
+            (kept, *(self.weights.shape[1:] if average else (1, layout.lanes))), X.dtype
+        )
+        self.mean_bias = np.zeros((kept, units))
+        self.average = average
+        self.status = np.zeros((tasks, most), np.int64)
+        self.mistakes = np.full((tasks, most), np.inf)
+        self.risk = np.full((tasks, most), np.inf)
+        self.stale = np.zeros((tasks, most), np.int64)
+        self.epochs = np.zeros((tasks, most), np.int64)
+        self.history: list[NDArray[np.float64]] = []
+        self.mistakes_history: list[NDArray[np.float64]] = []
+        self.shape = (n, m, d)
+
+    @property
+    def running(self) -> bool:
+        """Whether some model has not come to its end."""
+        active = np.array([len(task) for task in self.layout.tasks])[:, None]
+        slots = np.arange(self.status.shape[1]) < active
+        return self.epoch < self.stopping.max_iter and bool((self.status == 0)[slots].any())
+
+    @property
+    def lowest_risk(self) -> float:
+        """The lowest risk of any model so far."""
+        return float(self.risk.min())
+
+    @property
+    def done(self) -> tuple[int, int]:
+        """How many models have come to their end, and how many there are."""
+        return int((self.status != 0).sum()), len(self.models)
+
+    def run(self, epochs: int) -> None:
+        """Train for some epochs, or until all models have come to their end."""
+        problem, stopping, layout = self.problem, self.stopping, self.layout
+        X, (_, m, d) = problem.X, self.shape
+        counts = np.array([len(split.cases) for split in self.splits])
+        orders = np.zeros((len(self.splits), epochs, counts.max()), np.int64)
+        for split, rows in zip(self.splits, orders, strict=True):
+            for row in rows:
+                row[: len(split.cases)] = split.order()
+        penalised = bool(self.lam.any())
+        tasks, most = self.status.shape
+        history = np.full((tasks, most, epochs), np.nan)
+        mistakes_history = np.full((tasks, most, epochs), np.nan)
+        arguments = (
+            (
+                Static(layout.lanes),
+                Static(1) if d == 1 else d,
+                Static(problem.radius is not None),
+                Static(penalised),
+                Static(self.average),
+            ),
+            (problem.cost, problem.loss, problem.penalty, self.schedule),
+            (flat(X.values), X.max_length * d, X.lengths),
+            (m, float(problem.radius or 0), np.empty(0, MASK_DTYPES[layout.lanes])),
+            (
+                np.array([len(task) for task in layout.tasks]),
+                problem.size,
+                self.target_of,
+                self.sign_of,
+                np.array([self.models[task[0]].split for task in layout.tasks]),
+            ),
+            (
+                orders,
+                counts,
+                np.stack([split.weights for split in self.splits]),
+                np.ascontiguousarray(problem.targets, np.float64),
+            ),
+            (self.eta, self.lam, self.loss_parameters),
+            (self.weights, self.bias, self.best, self.best_bias, self.mean, self.mean_bias),
+            stopping.rules(),
+            (
+                self.status,
+                self.mistakes,
+                self.risk,
+                self.stale,
+                self.epochs,
+                history,
+                mistakes_history,
+                self.epoch,
+            ),
+            epochs,
+        )
+        if self.threads == 1 or tasks == 1:
+            train_serial(*arguments)
+        else:
+            with threads_of(self.threads):
+                train_parallel(*arguments)
+        self.history.append(history)
+        self.mistakes_history.append(mistakes_history)
+        self.epoch += epochs
+
+    def solutions(self, interrupted: bool = False) -> list[Solution]:
+        """The best parameters so far, in the order in which the models were given."""
+        history = np.concatenate(self.history, axis=2) if self.history else None
+        mistakes = np.concatenate(self.mistakes_history, axis=2) if self.history else None
+        lanes, size = self.layout.lanes, self.problem.size
+        found: list[Solution | None] = [None] * len(self.models)
+        for task, members in enumerate(self.layout.tasks):
+            best = self.best[task].reshape(self.layout.blocks, -1, lanes)
+            for slot, index in enumerate(members):
+                outputs = range(slot * size, (slot + 1) * size)
+                status = int(self.status[task, slot])
+                epochs = max(0, int(self.epochs[task, slot]) - self.first_epoch)
+                found[index] = Solution(
+                    np.stack([best[u // lanes, :, u % lanes].reshape(self.shape) for u in outputs]),
+                    self.best_bias[task, list(outputs)],
+                    reason_of(status, interrupted),
+                    epochs,
+                    float(self.risk[task, slot]),
+                    mistakes_as_int(self.mistakes[task, slot]),
+                    np.empty(0) if history is None else history[task, slot, :epochs],
+                    np.empty(0) if mistakes is None else mistakes[task, slot, :epochs],
+                )
+        return [solution for solution in found if solution is not None]
