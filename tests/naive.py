@@ -5,6 +5,7 @@ has shape (k, d), w has shape (n, m, d), and a series in the place of a matrix i
 rows (`stacked`).  Everything is a score, of which the greatest is best; costs are negated.
 """
 
+import itertools
 import math
 from fractions import Fraction
 from functools import cache
@@ -62,7 +63,7 @@ def all_paths(k, m):
 def is_path(path, k, m):
     """The paper's definition: boundary conditions and warping conditions."""
     cells = [tuple(map(int, cell)) for cell in path]
-    steps = [(c - a, d - b) for (a, b), (c, d) in zip(cells, cells[1:], strict=False)]
+    steps = [(c - a, d - b) for (a, b), (c, d) in itertools.pairwise(cells)]
     return (
         cells[0] == (0, 0)
         and cells[-1] == (k - 1, m - 1)
@@ -74,7 +75,7 @@ def is_path(path, k, m):
 
 
 def radius_in_cells(k, m, band):
-    """Integers are cells; floats are fractions of the longer side, taken as the decimals they are."""
+    """Integers are cells; floats are fractions of the longer side, as the decimals they are."""
     return math.floor(Fraction(repr(band)) * max(k, m)) if isinstance(band, float) else band
 
 
@@ -120,14 +121,14 @@ def score_along(local, path):
 
 
 def best_by_enumeration(local, band=None):
-    """The greatest score of any path, and all paths that attain it."""
+    """The greatest score of any path in the band, and all paths that attain it."""
     k, m = local.shape
     scores = {
         path: score_along(local, path)
         for path in all_paths(k, m)
         if all(in_band(i, j, k, m, band) for i, j in path)
     }
-    best = max(scores.values())
+    best = max(scores.values(), default=-math.inf)
     return best, [p for p, score in scores.items() if math.isclose(score, best, abs_tol=1e-12)]
 
 

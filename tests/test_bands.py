@@ -75,6 +75,14 @@ def test_bad_bands(band):
         dtw([1.0, 2.0], [1.0, 2.0], band=band)
 
 
+def test_distances_in_the_narrowest_band(rng):
+    # In a tall grid many rows have the same limits, in a wide grid no two.
+    for m, k in itertools.product((2, 3, 4, 7), range(2, 40)):
+        x, y, band = rng.normal(size=k), rng.normal(size=m), narrowest(k, m)
+        assert dtw(x, y, band) == pytest.approx(naive.dtw(x, y, band))
+        assert dtw(y, x, band) == pytest.approx(naive.dtw(y, x, band))
+
+
 # --- Refusals
 
 

@@ -1,5 +1,7 @@
 """Quick to start: importing is light and compiles nothing, and compiled kernels are found again."""
 
+import pytest
+
 COUNT = """
 import json, sys
 from numba.core.dispatcher import Dispatcher
@@ -32,6 +34,7 @@ print(json.dumps([*count(), results]))
 """
 
 
+@pytest.mark.slow
 def test_a_second_process_compiles_nothing(run_python):
     _, _, misses, results = run_python(COUNT + CALLS)
     assert misses >= 5

@@ -175,7 +175,7 @@ def test_a_misspelt_name_is_told_the_names():
 
 
 def test_parameters_must_be_numbers():
-    with pytest.raises(TypeError, match="Huber.delta must be a number, got 'wide'"):
+    with pytest.raises(TypeError, match=r"Huber\.delta must be a number, got 'wide'"):
         dtw([1.0], [2.0], cost=Huber("wide"))
 
 
@@ -259,12 +259,14 @@ define(Cost, score, gradient)
 """
 
 
+@pytest.mark.slow
 def test_a_cost_of_a_script_is_cached(run_python):
     script = RUN.format(where="SCALE = 3.0" + COST)
     assert run_python(script) == [6.0, 0, 1]
     assert run_python(script) == [6.0, 1, 0]
 
 
+@pytest.mark.slow
 def test_a_cost_of_a_module_may_change(run_python, tmp_path):
     script = RUN.format(where="from users_costs import Cost")
     for scale, (hits, misses) in [(3.0, (0, 1)), (7.0, (0, 1)), (3.0, (1, 0))]:

@@ -96,12 +96,6 @@ def test_elastic_inner_product_is_convex_in_the_matrix(rng):
     assert strict > 0  # it is not linear
 
 
-def test_elastic_inner_product_is_positively_homogeneous(rng):
-    X, W = rng.normal(size=(3, 8)), rng.normal(size=(8, 4))
-    np.testing.assert_array_equal(elastic_inner_product(X, 4 * W), 4 * elastic_inner_product(X, W))
-    assert (elastic_inner_product(X, -W) != -elastic_inner_product(X, W)).all()
-
-
 def test_rows_behind_the_end_of_a_series_do_not_matter(rng):
     X, W = ragged(rng, 5, 6, 7), rng.normal(size=(9, 4))
     longer = np.concatenate([W[:6], 1e9 * np.ones((5, 4))])
@@ -276,7 +270,7 @@ def test_ties_go_diagonally_then_up(cost, scores, path):
 @pytest.mark.parametrize("cost", ["squared", "absolute", "gaussian"])
 def test_at_distance_zero_the_gradient_is_zero(cost, rng):
     x, y = rng.normal(size=(2, 6))
-    W = np.stack([naive.stacked([v], 1).repeat(3, axis=1)[0] for v in x])
+    W = np.repeat(x[:, None], 3, axis=1)
     band = 6 if cost == "gaussian" else None
     got = value_and_gradient([x, y], W, cost=cost, band=band)
     assert got.values[0] == 0 < got.values[1]
@@ -288,7 +282,7 @@ def test_at_distance_zero_the_gradient_is_zero(cost, rng):
 
 # --- Errors
 
-X3 = np.zeros((2, 3))
+X3, X3D = np.zeros((2, 3)), np.zeros((4, 2, 3))
 
 
 @pytest.mark.parametrize(
@@ -297,7 +291,9 @@ X3 = np.zeros((2, 3))
         ([[1.0], [1.0] * 5], np.zeros((4, 2)), ValueError, r"X\[1\] has length 5.* only 4 rows"),
         (X3, np.zeros(3), ValueError, r"shape \(n, m\) or, for a bank, \(u, n, m\).*got \(3,\)"),
         (X3, np.zeros((1, 3, 2, 2)), ValueError, r"\(n, m\) or, .*1 channel.*\(1, 3, 2, 2\)"),
-        (X3[:, None].repeat(2, 1), np.zeros((3, 2)), ValueError, r"\(n, m, d\) or, .*2 channel"),
+        (X3D, np.zeros((3, 2)), ValueError, r"\(n, m, d\) or, .*2 channel"),
+        (X3D, np.zeros((3, 5, 3)), ValueError, "2 channel"),
+        (X3D, np.zeros((1, 3, 5, 4)), ValueError, "2 channel"),
         (X3, np.zeros((3, 0)), ValueError, r"must not be empty, got shape \(3, 0\)"),
         (X3, np.zeros((0, 3, 2)), ValueError, r"must not be empty, got shape \(0, 3, 2\)"),
         (X3, [[0, 0], [0, np.nan], [0, 0]], ValueError, r"NaN or infinity at \(1, 1\)"),
@@ -314,16 +310,10 @@ def test_what_is_refused(X, W, error, message):
             function(X, W)
 
 
-@pytest.mark.parametrize("shape", [(3, 5, 3), (1, 3, 5, 4), (4, 3, 5, 1)])
-def test_a_matrix_with_other_channels_is_refused(shape):
-    with pytest.raises(ValueError, match="2 channel"):
-        elastic_inner_product(np.zeros((4, 2, 3)), np.zeros(shape))
-
-
 def test_bad_costs_are_refused():
     with pytest.raises(ValueError, match="cost must be a distance, got the similarity 'product'"):
         elastic_distance(X3, np.zeros((3, 2)), cost="product")
-    with pytest.raises(ValueError, match="cost must be one of .*'absolute'.* got 'euclidean'"):
+    with pytest.raises(ValueError, match=r"cost must be one of .* got 'euclidean'"):
         value_and_gradient(X3, np.zeros((3, 2)), cost="euclidean")
 
 

@@ -134,7 +134,9 @@ def _masks(lanes, a, b, packed, back):
     return bits(mask)
 
 
-@pytest.mark.parametrize(("lanes", "integer"), [(8, np.uint8), (16, np.uint16), (32, np.uint32), (64, np.uint64)])
+@pytest.mark.parametrize(
+    ("lanes", "integer"), [(8, np.uint8), (16, np.uint16), (32, np.uint32), (64, np.uint64)]
+)
 def test_a_mask_is_an_integer_with_a_bit_a_lane(lanes, integer, rng):
     a, b = rng.normal(size=(2, lanes))
     a[-1] = b[-1] + 1  # the highest bit must not be taken for a sign

@@ -188,6 +188,12 @@ def test_pairs_equal_one_by_one(cost, rng):
     np.testing.assert_array_equal(pairwise_dtw(Y, X, cost=cost), ref[20:, :20])
 
 
+@pytest.mark.parametrize("band", [None, 9])
+def test_one_half_of_the_pairs_is_computed_for_both(band, rng):
+    X = ragged(rng, 150)  # more than there are lanes
+    np.testing.assert_array_equal(pairwise_dtw(X, band=band), pairwise_dtw(X, X, band))
+
+
 @pytest.mark.parametrize(("channels", "band"), [(None, 9), (3, None)])
 def test_pairs_equal_the_reference(channels, band, rng):
     X, Y = ragged(rng, 40, channels=channels), ragged(rng, 3, channels=channels)
@@ -249,7 +255,7 @@ def test_blocks_need_the_memory_of_one(rng):
     assert peak < 10 * size < 500 * 500 * 8 / 5
 
 
-def test_default_blocks_fit_in_64_mib(rng):
+def test_default_blocks_fit_in_64_mib():
     X = np.zeros((3000, 1), np.float32)
     part, block = next(pairwise_dtw_blocks(X, np.zeros((50_000, 1), np.float32)))
     assert 2**25 < block.nbytes <= 2**26
@@ -340,5 +346,5 @@ def test_what_is_refused(arguments, error, message):
 
 def test_pairs_refuse_other_numbers_of_channels():
     for function in (pairwise_dtw, lambda X, Y: next(pairwise_dtw_blocks(X, Y))):
-        with pytest.raises(ValueError, match="X and Y must have the same number of channels.* 2 .*3"):
+        with pytest.raises(ValueError, match=r"X and Y must have the same .*channels, got 2 and 3"):
             function(np.zeros((4, 2, 5)), np.zeros((4, 3, 5)))

@@ -8,8 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from warplearn._kernels.blocks import tile_for
 from warplearn._kernels.drive import MASK_DTYPES, flat, thread_count, threads_of
 from warplearn._kernels.epochs import train_parallel, train_serial
+from warplearn._kernels.local import Product
+from warplearn._kernels.lone import skew, skewed_size, unskew
 from warplearn._kernels.records import Static
 from warplearn.problem import (
     Model,
@@ -25,30 +28,63 @@ _BANK_LANES = (32, 16, 8)
 
 
 class Layout(NamedTuple):
-    """Which model stands where: tasks of models with the same split, in lanes of blocks."""
+    """Which model stands where: tasks of models with the same split, in lanes of blocks.
+
+    A task that is a single matrix is *lone*: its lanes hold the rows of the matrix.
+    """
 
     lanes: int
     blocks: int
     tasks: list[list[int]]
+    lone: bool = False
 
     @classmethod
-    def of(cls, models: Sequence[Model], size: int, threads: int) -> Layout:
+    def of(cls, problem: Problem, models: Sequence[Model], threads: int) -> Layout:
         """Fill lanes, yet leave a task for each thread where there are models enough."""
+        size = problem.size
         by_split: dict[int, list[int]] = {}
         for index, model in enumerate(models):
             by_split.setdefault(model.split, []).append(index)
+        groups = list(by_split.values())
+        plain = problem.X.n_channels == 1 and problem.radius is None
+        if plain and isinstance(problem.cost, Product) and max(map(len, groups)) * size == 1:
+            columns = models[0].W.shape[2]
+            return cls(32 if columns >= 32 else 16, 1, groups, lone=True)
         for lanes in _BANK_LANES:
             blocks = -(-size // lanes)
             room = blocks * lanes // size
-            tasks = [
-                group[i : i + room]
-                for group in by_split.values()
-                for i in range(0, len(group), room)
-            ]
+            tasks = [g[i : i + room] for g in groups for i in range(0, len(g), room)]
             filled = max(len(task) for task in tasks) * size
             if lanes == _BANK_LANES[-1] or (len(tasks) >= threads and 2 * filled > blocks * lanes):
                 break
         return cls(lanes, blocks, tasks)
+
+    @property
+    def units(self) -> int:
+        """Outputs that a task has room for."""
+        return 1 if self.lone else self.blocks * self.lanes
+
+    def block_size(self, n: int, m: int, d: int) -> int:
+        """Numbers in a block of n x m matrices of d channels."""
+        return int(skewed_size(self.lanes, n, m)) if self.lone else n * m * d * self.lanes
+
+    def put(self, blocks: NDArray[Any], unit: int, matrix: NDArray[Any]) -> None:
+        """Store the matrix of an output in the blocks of its task."""
+        if self.lone:
+            n, m, _ = matrix.shape
+            skew(self.lanes, np.ascontiguousarray(matrix).reshape(-1), n, m, blocks[0])
+        else:
+            laned = blocks[unit // self.lanes].reshape(-1, self.lanes)
+            laned[:, unit % self.lanes] = matrix.reshape(-1)
+
+    def take(self, blocks: NDArray[Any], unit: int, shape: tuple[int, int, int]) -> NDArray[Any]:
+        """The matrix of an output."""
+        if self.lone:
+            matrix = np.empty(shape, blocks.dtype)
+            unskew(self.lanes, blocks[0], shape[0], shape[1], matrix.reshape(-1))
+            return matrix
+        laned = blocks[unit // self.lanes].reshape(-1, self.lanes)
+        return laned[:, unit % self.lanes].reshape(shape)
 
 
 class Bank:
@@ -69,14 +105,14 @@ class Bank:
         self.problem, self.models, self.splits = problem, list(models), list(splits)
         self.schedule, self.stopping = schedule, stopping
         self.threads = thread_count(n_jobs)
-        self.layout = layout = Layout.of(self.models, problem.size, self.threads)
+        self.layout = layout = Layout.of(problem, self.models, self.threads)
         self.epoch = self.first_epoch = first_epoch
         X, size = problem.X, problem.size
         _, n, m, d = self.models[0].W.shape
-        tasks, units = len(layout.tasks), layout.blocks * layout.lanes
+        tasks, units = len(layout.tasks), layout.units
         most = max(len(task) for task in layout.tasks)
 
-        weights = np.zeros((tasks, layout.blocks, n * m * d, layout.lanes), X.dtype)
+        self.weights = np.zeros((tasks, layout.blocks, layout.block_size(n, m, d)), X.dtype)
         self.bias = np.zeros((tasks, units))
         self.target_of = np.zeros((tasks, units), np.int64)
         self.sign_of = np.ones((tasks, units))
@@ -87,20 +123,15 @@ class Bank:
                 model = self.models[index]
                 for output in range(size):
                     unit = slot * size + output
-                    weights[task, unit // layout.lanes, :, unit % layout.lanes] = model.W[
-                        output
-                    ].reshape(-1)
+                    layout.put(self.weights[task], unit, model.W[output].astype(X.dtype))
                     self.bias[task, unit] = model.b[output]
                     self.target_of[task, unit] = model.rows[output]
                     self.sign_of[task, unit] = model.signs[output]
                 self.eta[task, slot], self.lam[task, slot] = model.eta, model.lam
                 self.loss_parameters[task, slot] = model.loss_parameters
-        self.weights = weights.reshape(tasks, layout.blocks, -1)
         self.best, self.best_bias = self.weights.copy(), self.bias.copy()
         kept = tasks if average else 1
-        self.mean = np.zeros(
-            (kept, *(self.weights.shape[1:] if average else (1, layout.lanes))), X.dtype
-        )
+        self.mean = np.zeros((kept, *self.weights.shape[1:]) if average else (1, 1, 0), X.dtype)
         self.mean_bias = np.zeros((kept, units))
         self.average = average
         self.status = np.zeros((tasks, most), np.int64)
@@ -147,8 +178,10 @@ class Bank:
                 Static(layout.lanes),
                 Static(1) if d == 1 else d,
                 Static(problem.radius is not None),
+                Static(layout.lone),
                 Static(penalised),
                 Static(self.average),
+                tile_for(X.dtype.itemsize),
             ),
             (problem.cost, problem.loss, problem.penalty, self.schedule),
             (flat(X.values), X.max_length * d, X.lengths),
@@ -194,16 +227,15 @@ class Bank:
         """The best parameters so far, in the order in which the models were given."""
         history = np.concatenate(self.history, axis=2) if self.history else None
         mistakes = np.concatenate(self.mistakes_history, axis=2) if self.history else None
-        lanes, size = self.layout.lanes, self.problem.size
+        size = self.problem.size
         found: list[Solution | None] = [None] * len(self.models)
         for task, members in enumerate(self.layout.tasks):
-            best = self.best[task].reshape(self.layout.blocks, -1, lanes)
             for slot, index in enumerate(members):
                 outputs = range(slot * size, (slot + 1) * size)
                 status = int(self.status[task, slot])
                 epochs = max(0, int(self.epochs[task, slot]) - self.first_epoch)
                 found[index] = Solution(
-                    np.stack([best[u // lanes, :, u % lanes].reshape(self.shape) for u in outputs]),
+                    np.stack([self.layout.take(self.best[task], u, self.shape) for u in outputs]),
                     self.best_bias[task, list(outputs)],
                     reason_of(status, interrupted),
                     epochs,

@@ -4,6 +4,8 @@ A *task* is a group of models that see the same examples in the same order.  The
 stand in the lanes of one or more blocks, `size` consecutive lanes a model.  Models of a task differ
 in initial weights, learning rate, parameters of the loss, strength of the penalty and targets.
 
+A task with a single matrix has the rows of that matrix in lanes instead (see `lone`).
+
 A step scores one series against all matrices, lets the loss turn the outputs of each model into
 slopes, and adds `-rate * slope * x` along the active paths.  After each epoch the risk and the
 mistakes on the training examples are computed with the weights as they are; the best weights of
@@ -16,10 +18,12 @@ import numpy as np
 from numba import njit, prange
 
 from warplearn._kernels.backward import backward
-from warplearn._kernels.forward import ROWS, forward
+from warplearn._kernels.blocks import pack
+from warplearn._kernels.forward import forward
 from warplearn._kernels.grid import lane_limits
-from warplearn._kernels.lanes import BANK, aligned_empty, like, load, store, where
+from warplearn._kernels.lanes import BANK, BATCH, aligned_empty, like, load, store, where
 from warplearn._kernels.lanes import total as sum_of
+from warplearn._kernels.lone import lone_backward, lone_forward, unskew
 from warplearn._kernels.parts import (
     model_mistake,
     model_slopes,
@@ -29,21 +33,27 @@ from warplearn._kernels.parts import (
     rate_at,
     with_parameters,
 )
-from warplearn._kernels.records import Static, number
+from warplearn._kernels.records import Static, number, switch
 
 _NO, _YES = Static(0), Static(1)
+_TABLE_ROWS = 256
 
 # Why a model's training ended.
 RUNNING, PERFECT, STALE, DIVERGED = 0, 1, 2, 3
 
 
-@njit(nogil=True)
-def _outputs(
-    lanes, channels, traced, banded, cost, data, case, m, radius, matrices, bias, work, steps, f
-):
-    """Score one series against the matrices of a task."""
+# How a step is made: with matrices in lanes (a bank), or with the rows of a lone matrix in lanes.
+
+
+def _score(lone, traced, lanes, channels, banded, cost, data, case, shape, matrices, work, f):
+    """Score one series against the matrices of a task, without the biases."""
+    raise NotImplementedError
+
+
+def _score_bank(lone, traced, lanes, channels, banded, cost, data, case, shape, matrices, work, f):
     x, x_stride, lengths = data
-    kept, ends, values, low, high, hull, rows = work
+    m, radius, _ = shape
+    kept, ends, values, low, high, hull, rows, _, steps, _ = work
     count, d = number(lanes), number(channels)
     k = lengths[case]
     ends[:] = k - 1
@@ -57,7 +67,91 @@ def _outputs(
         )  # fmt: skip
         store(values, 0, best)
         for lane in range(count):
-            f[block * count + lane] = values[lane] + bias[block * count + lane]
+            f[block * count + lane] = values[lane]
+
+
+def _score_lone(lone, traced, lanes, channels, banded, cost, data, case, shape, matrices, work, f):
+    x, x_stride, lengths = data
+    kept, _, _, _, _, _, _, series, steps, _ = work
+    k = lengths[case]
+    series[:k] = x[case * x_stride : case * x_stride + k]
+    series[k:] = 0
+    f[0] = lone_forward(lanes, cost, series, k, matrices[0], shape[0], kept, steps[0])
+
+
+def _update(lone, lanes, channels, cost, data, case, m, matrix, block, factors, wanted, work):
+    """Add `factors` times the generalized gradient of the scores to a block of matrices."""
+    raise NotImplementedError
+
+
+def _update_bank(lone, lanes, channels, cost, data, case, m, matrix, block, factors, wanted, work):
+    x, x_stride, lengths = data
+    _, ends, values, _, _, _, _, _, steps, marks = work
+    k = lengths[case]
+    backward(
+        lanes, BANK, channels, _NO, _YES, _NO, _NO, cost,
+        x, case * x_stride, matrix, 0, m * number(channels), m, ends, k, k, steps[block], wanted,
+        factors, x, 0, matrix, 0, values, marks, np.empty((0, 3), np.int64),
+    )  # fmt: skip
+
+
+def _update_lone(lone, lanes, channels, cost, data, case, m, matrix, block, factors, wanted, work):
+    series, steps = work[7], work[8]
+    lone_backward(lanes, series, data[2][case], m, steps[0], factors[0], matrix)
+
+
+def _score_cases(lone, plan, cost, data, cases, shape, matrices, work, table):
+    """Score some series, a row of `table` each."""
+    raise NotImplementedError
+
+
+def _score_cases_bank(lone, plan, cost, data, cases, shape, matrices, work, table):
+    lanes, channels, banded = plan[:3]
+    for position in range(len(cases)):
+        _score(
+            lone, _NO, lanes, channels, banded, cost, data, cases[position], shape, matrices, work,
+            table[position],
+        )  # fmt: skip
+
+
+def _score_cases_lone(lone, plan, cost, data, cases, shape, matrices, work, table):
+    """Many series against one matrix: here lanes are series."""
+    lanes, channels, tile = plan[0], plan[1], plan[6]
+    x, x_stride, lengths = data
+    m, _, mask = shape
+    wide = tile  # a cache line of lanes
+    count, n = number(wide), lengths.max()
+    matrix = np.empty(n * m, x.dtype)
+    unskew(number(lanes), matrices[0], n, m, matrix)
+    block, kept = aligned_empty(n * count, x), aligned_empty(m * count, x)
+    ends, values = aligned_empty(count, x), aligned_empty(count, x)
+    starts, hull = np.empty(count, np.int64), np.empty((0, 4), np.int64)
+    for first in range(0, len(cases), count):
+        shortest, longest = n, 0
+        for lane in range(count):
+            case = cases[min(first + lane, len(cases) - 1)]
+            starts[lane] = case * x_stride
+            ends[lane] = lengths[case] - 1
+            shortest, longest = min(shortest, lengths[case]), max(longest, lengths[case])
+        pack(wide, tile, x, starts, longest, block)
+        best = forward(
+            wide, BATCH, channels, _NO, _NO, cost, block, 0, matrix, 0, m, m, ends, shortest,
+            longest, kept, kept, hull, kept, np.empty(0, mask.dtype),
+        )  # fmt: skip
+        store(values, 0, best)
+        for lane in range(min(count, len(cases) - first)):
+            table[first + lane, 0] = values[lane]
+
+
+switch(_score, _score_bank, _score_lone)
+switch(_update, _update_bank, _update_lone)
+switch(_score_cases, _score_cases_bank, _score_cases_lone)
+
+
+@njit(nogil=True, forceinline=True)
+def _unit(lone, lanes, block, lane):
+    """The output that a lane of a block belongs to."""
+    return block if number(lone) else block * number(lanes) + lane
 
 
 @njit(nogil=True)
@@ -112,26 +206,24 @@ def _blend(lanes, shares, source, target, scratch):
 
 
 @njit(nogil=True)
-def _project(lanes, limit, matrices, bias, size, models, scratch):
+def _project(lone, lanes, limit, matrices, bias, size, models, scratch):
     """Project the parameters of every model onto the ball of radius `limit`."""
     count = number(lanes)
-    norms = np.zeros(len(bias))
+    norms = bias * bias
     for block in range(len(matrices)):
         _norms(lanes, matrices[block], scratch)
         for lane in range(count):
-            unit = block * count + lane
-            norms[unit] = scratch[lane] + bias[unit] * bias[unit]
+            norms[_unit(lone, lanes, block, lane)] += scratch[lane]
     for model in range(models):
-        total = 0.0
-        for unit in range(model * size, (model + 1) * size):
-            total += norms[unit]
+        total = norms[model * size : (model + 1) * size].sum()
         if total > limit * limit:
             factor = limit / np.sqrt(total)
-            for unit in range(model * size, (model + 1) * size):
-                bias[unit] *= factor
-                block, lane = unit // count, unit % count
-                for at in range(lane, matrices.shape[1], count):
-                    matrices[block, at] *= matrices.dtype.type(factor)
+            bias[model * size : (model + 1) * size] *= factor
+            for block in range(len(matrices)):
+                for lane in range(count):
+                    if _unit(lone, lanes, block, lane) // size == model:
+                        for at in range(lane, matrices.shape[1], count):
+                            matrices[block, at] *= matrices.dtype.type(factor)
 
 
 @njit(nogil=True, cache=True)
@@ -198,10 +290,10 @@ def penalty_of(lanes, penalty, weights, slopes):
 def _train_task(
     plan, parts, data, shape, models_of, examples, parameters, weights, rules, state, epochs
 ):
-    lanes, channels, banded, penalised, averaged = plan
+    lanes, channels, banded, lone, penalised, averaged = plan[:6]
     cost, loss, penalty, schedule = parts
-    x, x_stride, lengths = data
-    m, radius, mask = shape
+    lengths = data[2]
+    m, mask = shape[0], shape[2]
     models, size, target_of, sign_of = models_of
     order, example_weights, targets = examples
     eta, lam, loss_parameters = parameters
@@ -209,23 +301,27 @@ def _train_task(
     limit = rules[-1]
     status, mistakes_of, risk_of, stale_of, epoch_of, history, mistakes_history, first_epoch = state
 
-    count, d = number(lanes), number(channels)
-    blocks = len(matrices)
-    units = blocks * count
-    n = lengths.max()
-    kept = aligned_empty(m * count, matrices[0])
-    ends = aligned_empty(count, matrices[0])
+    count = number(lanes)
+    blocks, n = len(matrices), lengths.max()
+    units = len(bias)
     values = aligned_empty(count, matrices[0])
-    scratch = aligned_empty(count, matrices[0])
     limits = n if number(banded) else 0
-    low, high = aligned_empty(limits * count, values), aligned_empty(limits * count, values)
-    hull, rows = np.empty((limits, 4), np.int64), np.empty(count, np.int64)
-    work = (kept, ends, values, low, high, hull, rows)
-    steps = np.empty((blocks, 2 * (n + ROWS) * m), mask.dtype)
-    marks, cells = np.empty(m, np.int64), np.empty((0, 3), np.int64)
+    work = (
+        aligned_empty((m + 1) * count, values),
+        aligned_empty(count, values),
+        values,
+        aligned_empty(limits * count, values),
+        aligned_empty(limits * count, values),
+        np.empty((limits, 4), np.int64),
+        np.empty(count, np.int64),
+        aligned_empty((n + count - 1) // count * count, values),
+        np.empty((blocks, 2 * (n + count) * (m + count)), mask.dtype),
+        np.empty(m, np.int64),
+    )
+    scratch, factors = aligned_empty(count, values), aligned_empty(count, values)
     f, y, slopes = np.zeros(units), np.zeros(units), np.zeros(units)
-    rates, amounts, shares = np.zeros(units), np.zeros(units), np.zeros(units)
-    factors = aligned_empty(count, matrices[0])
+    rates, amounts, shares = np.zeros(units), np.zeros(count), np.zeros(count)
+    table = np.zeros((min(_TABLE_ROWS, order.shape[1]), units), matrices.dtype)
     risks, mistakes = np.zeros(models), np.zeros(models)
     better = np.zeros(models, np.bool_)
 
@@ -247,48 +343,41 @@ def _train_task(
         for position in range(order.shape[1]):
             case = order[epoch, position]
             weight = example_weights[case]
-            if weight == 0.0:
-                continue
-            _outputs(
-                lanes, channels, _YES, banded, cost, data, case, m, radius, matrices, bias,
-                work, steps, f,
-            )  # fmt: skip
+            _score(lone, _YES, lanes, channels, banded, cost, data, case, shape, matrices, work, f)
+            for unit in range(units):
+                f[unit] += bias[unit]
             _targets(case, targets, target_of, sign_of, y)
             for model in range(models):
                 own = with_parameters(loss, loss_parameters, model)
                 model_slopes(own, y, f, slopes, model * size, size)
-            k = lengths[case]
+            for unit in range(models * size):
+                slopes[unit] *= -rates[unit] * weight
+                bias[unit] += slopes[unit]
             for block in range(blocks):
                 wanted = 0
                 for lane in range(count):
-                    unit = block * count + lane
-                    step = 0.0
-                    if unit < models * size:
-                        step = -rates[unit] * weight * slopes[unit]
-                    factors[lane] = step
-                    if step != 0.0:
+                    unit = _unit(lone, lanes, block, lane)
+                    factors[lane] = slopes[unit] if unit < models * size else 0.0
+                    if factors[lane] != 0.0:
                         wanted |= 1 << lane
-                        bias[unit] += step
                 if number(penalised) and shrinks:
                     for lane in range(count):
-                        unit = block * count + lane
+                        unit = _unit(lone, lanes, block, lane)
                         strength = lam[unit // size] if unit < models * size else 0.0
                         amounts[lane] = rates[unit] * weight * strength
                     _shrink(lanes, penalty, amounts, matrices[block], scratch)
                 if wanted:
-                    backward(
-                        lanes, BANK, channels, _NO, _YES, _NO, _NO, cost,
-                        x, case * x_stride, matrices[block], 0, m * d, m, ends, k, k,
-                        steps[block], wanted, factors, x, 0, matrices[block], 0, values, marks,
-                        cells,
+                    _update(
+                        lone, lanes, channels, cost, data, case, m, matrices[block], block,
+                        factors, wanted, work,
                     )  # fmt: skip
 
         if limit > 0.0:
-            _project(lanes, limit, matrices, bias, size, models, scratch)
+            _project(lone, lanes, limit, matrices, bias, size, models, scratch)
         judged, judged_bias = matrices, bias
         if number(averaged):
             for block in range(blocks):
-                shares[:count] = 1.0 / (t + 1.0)
+                shares[:] = 1.0 / (t + 1.0)
                 _blend(lanes, shares, matrices[block], mean_matrices[block], scratch)
             for unit in range(units):
                 mean_bias[unit] += (bias[unit] - mean_bias[unit]) / (t + 1.0)
@@ -297,45 +386,43 @@ def _train_task(
         risks[:] = 0.0
         mistakes[:] = 0.0
         total = 0.0
-        for position in range(order.shape[1]):
-            case = order[epoch, position]
-            weight = example_weights[case]
-            if weight == 0.0:
-                continue
-            total += weight
-            _outputs(
-                lanes, channels, _NO, banded, cost, data, case, m, radius, judged, judged_bias,
-                work, steps, f,
-            )  # fmt: skip
-            _targets(case, targets, target_of, sign_of, y)
-            for model in range(models):
-                own = with_parameters(loss, loss_parameters, model)
-                risks[model] += weight * model_value(own, y, f, model * size, size)
-                mistakes[model] += model_mistake(own, y, f, model * size, size)
+        for first in range(0, order.shape[1], len(table)):
+            cases = order[epoch, first : first + len(table)]
+            _score_cases(lone, plan, cost, data, cases, shape, judged, work, table)
+            for position in range(len(cases)):
+                case = cases[position]
+                weight = example_weights[case]
+                total += weight
+                for unit in range(units):
+                    f[unit] = table[position, unit] + judged_bias[unit]
+                _targets(case, targets, target_of, sign_of, y)
+                for model in range(models):
+                    own = with_parameters(loss, loss_parameters, model)
+                    risks[model] += weight * model_value(own, y, f, model * size, size)
+                    mistakes[model] += model_mistake(own, y, f, model * size, size)
         risks /= total
         if number(penalised):
             for block in range(blocks):
                 _penalties(lanes, penalty, judged[block], scratch)
                 for lane in range(count):
-                    unit = block * count + lane
+                    unit = _unit(lone, lanes, block, lane)
                     if unit < models * size:
                         risks[unit // size] += lam[unit // size] * scratch[lane]
 
-        shares[:] = 0.0
         for model in range(models):
             if status[model] == RUNNING:
                 history[model, epoch] = risks[model]
                 mistakes_history[model, epoch] = mistakes[model]
         judge(t, risks, mistakes, rules, status, mistakes_of, risk_of, stale_of, epoch_of, better)
-        for model in range(models):
-            if better[model]:
-                for unit in range(model * size, (model + 1) * size):
-                    shares[unit] = 1.0
-                    best_bias[unit] = judged_bias[unit]
+        for unit in range(models * size):
+            if better[unit // size]:
+                best_bias[unit] = judged_bias[unit]
         for block in range(blocks):
-            part = shares[block * count : (block + 1) * count]
-            if part.any():
-                _blend(lanes, part, judged[block], best_matrices[block], scratch)
+            for lane in range(count):
+                unit = _unit(lone, lanes, block, lane)
+                shares[lane] = unit < models * size and better[unit // size]
+            if shares.any():
+                _blend(lanes, shares, judged[block], best_matrices[block], scratch)
 
 
 @njit(nogil=True)

@@ -372,6 +372,27 @@ def total(typingctx, a):
     return a.dtype(a), codegen
 
 
+@intrinsic
+def shift_in(typingctx, vec, scalar):
+    """Every lane takes the number of the lane before, the first one the scalar."""
+
+    def codegen(context, builder, sig, args):
+        order = _indices([vec.lanes, *range(vec.lanes - 1)])
+        return builder.shuffle_vector(args[0], _spread(builder, args[1], vec.lanes), order)
+
+    return vec(vec, vec.dtype), codegen
+
+
+@intrinsic
+def last_lane(typingctx, vec):
+    """The number of the last lane."""
+
+    def codegen(context, builder, sig, args):
+        return builder.extract_element(args[0], _INT32(vec.lanes - 1))
+
+    return vec.dtype(vec), codegen
+
+
 # Masks.  A mask is also an integer with one bit a lane, the form in which paths are stored.
 
 

@@ -96,6 +96,17 @@ def number(typingctx, static):
     return types.intp(static if isinstance(static, StaticType) else types.intp), codegen
 
 
+def switch(generic: Callable[..., Any], *implementations: Callable[..., Any]) -> None:
+    """Let the value of a `Static`, the first argument, choose what is compiled for `generic`."""
+
+    def choose(static, *args):
+        if isinstance(static, StaticType) and static.value < len(implementations):
+            return implementations[static.value]
+        return None
+
+    overload(generic, strict=False)(choose)
+
+
 class RecordType(types.Type):
     """The numbers of a record, all float64, and the name and digest of what belongs to it."""
 

@@ -1,0 +1,342 @@
+"""Losses: values, derivatives, kinks; and steps of every kind against a naive epoch."""
+
+import math
+from typing import NamedTuple
+
+import naive
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import expit, log_softmax, softmax
+from sklearn.linear_model import SGDRegressor
+from sklearn.metrics import log_loss
+
+from warplearn import SeriesCollection, costs, losses
+from warplearn._kernels.epochs import risks_of, slopes_of
+from warplearn.linear_model import (
+    ElasticAdaline,
+    ElasticLinearSVC,
+    ElasticLogisticRegression,
+    ElasticMarginPerceptron,
+    ElasticPerceptron,
+)
+from warplearn.losses import Logistic, Margin, Softmax, Squared
+from warplearn.optim import Model, Problem, Split, Stopping, solve
+from warplearn.penalties import L1, L2
+from warplearn.schedules import Decay
+
+
+class Huber(NamedTuple):
+    """A user's loss: half the square of a small error, and linear beyond delta."""
+
+    delta: float = 1.0
+
+
+def huber(loss, y, f):
+    u = abs(f - y)
+    return 0.5 * u * u if u <= loss.delta else loss.delta * (u - 0.5 * loss.delta)
+
+
+def huber_slope(loss, y, f):
+    return min(max(f - y, -loss.delta), loss.delta)
+
+
+losses.define(Huber, huber, huber_slope)
+
+KEEP_THE_LAST = Stopping(max_iter=1, monitor="risk", perfect=False)
+
+
+# --- Values and derivatives
+
+
+@pytest.mark.parametrize(
+    ("loss", "y", "f", "value", "slope"),
+    [
+        (Logistic(), 1, 0, math.log(2), -0.5),
+        (Logistic(), -1, 0, math.log(2), 0.5),
+        (Logistic(), 1, 2, math.log(1 + math.exp(-2)), -1 / (1 + math.exp(2))),
+        (Logistic(), -1, 2, math.log(1 + math.exp(2)), 1 / (1 + math.exp(-2))),
+        (Margin(0.0), 1, 2, 0, 0),
+        (Margin(0.0), 1, -2, 2, -1),
+        (Margin(0.0), 1, 0, 0, -1),  # on the kink the step is taken
+        (Margin(0.0), -1, 0, 0, 1),
+        (Margin(0.0), -1, 1e-300, 1e-300, 1),
+        (Margin(0.0), -1, -1e-300, 0, 0),
+        (Margin(1.0), 1, 1, 0, -1),
+        (Margin(1.0), -1, -1, 0, 1),
+        (Margin(1.0), 1, np.nextafter(1, 2), 0, 0),
+        (Margin(1.0), 1, 0.25, 0.75, -1),
+        (Margin(0.5), -1, 2, 2.5, 1),
+        (Margin(0.5), -1, -0.5, 0, 1),
+        (Squared(), 1, 3, 2, 2),
+        (Squared(), -1, -1, 0, 0),
+        (Squared(), 0.5, 0.25, 0.03125, -0.25),
+        (Huber(1.0), 2.0, 2.5, 0.125, 0.5),
+        (Huber(1.0), 2.0, -3.0, 4.5, -1),
+    ],
+)
+def test_value_table(loss, y, f, value, slope):
+    assert losses.value(loss, y, f) == pytest.approx(value, abs=1e-300)
+    assert losses.slope(loss, y, f) == pytest.approx(slope)
+    values, slopes, _ = compiled(loss, [[float(y)]], [[float(f)]])
+    assert values[0] == pytest.approx(value, abs=1e-300)
+    assert slopes[0, 0] == pytest.approx(slope)
+
+
+def compiled(loss, y, f):
+    """What kernels make of the targets and outputs (cases, size) of one model."""
+    y, f = np.array(y, float), np.array(f, float)
+    size, parameters = f.shape[1], np.array([tuple(loss)], float).reshape(1, -1)
+    slopes, values, wrong = np.empty_like(f), np.empty(len(f)), np.empty(len(f))
+    slopes_of(loss, parameters, size, y, f, slopes)
+    for i in range(len(f)):
+        value, mistakes = np.empty(1), np.empty(1)
+        rows = slice(i, i + 1)
+        risks_of(loss, parameters, size, y[rows], f[rows], np.ones(1), value, mistakes)
+        values[i], wrong[i] = value[0], mistakes[0]
+    return values, slopes, wrong
+
+
+def kinks(loss, y):
+    """Outputs near which a numerical derivative is none."""
+    if isinstance(loss, Margin):
+        return [loss.xi * y]
+    return [y - loss.delta, y + loss.delta] if isinstance(loss, Huber) else []
+
+
+@pytest.mark.parametrize("loss", [Logistic(), Margin(0.0), Margin(0.7), Squared(), Huber(0.6)], ids=repr)
+@given(f=st.floats(-30, 30), y=st.sampled_from([-1.0, 1.0]))
+def test_slope_is_the_derivative(loss, f, y):
+    if any(abs(f - kink) < 1e-4 for kink in kinks(loss, y)):
+        return
+    ref = (losses.value(loss, y, f + 1e-5) - losses.value(loss, y, f - 1e-5)) / 2e-5
+    assert losses.slope(loss, y, f) == pytest.approx(ref, rel=1e-5, abs=1e-7)
+
+
+@pytest.mark.parametrize("f", [50.0, 800.0, 1e6, 1e300])
+def test_large_outputs_do_not_overflow(f):
+    values, slopes, _ = compiled(Logistic(), [[1.0], [-1.0]], [[f], [f]])
+    assert values == pytest.approx([0.0, f], abs=1e-20)
+    assert slopes[:, 0] == pytest.approx([0.0, 1.0], abs=1e-20)
+    assert losses.value(Logistic(), 1.0, -f) == pytest.approx(f)
+    values, slopes, _ = compiled(Softmax(), np.eye(3)[[0, 1]], [[f, 0.0, -f]] * 2)
+    assert values == pytest.approx([0.0, f], abs=1e-20)
+    assert slopes == pytest.approx(np.array([[0.0, 0.0, 0.0], [1.0, -1.0, 0.0]]), abs=1e-20)
+
+
+@pytest.mark.parametrize("loss", [Logistic(), Margin(0.0), Margin(1.0), Squared()], ids=repr)
+@pytest.mark.parametrize("y", [-1.0, 1.0])
+def test_not_a_number_is_not_hidden(loss, y):
+    values, _, _ = compiled(loss, [[y]], [[math.nan]])
+    assert math.isnan(values[0])
+    assert math.isnan(losses.value(loss, y, math.nan))
+
+
+# --- Several outputs
+
+
+@pytest.mark.parametrize("loss", [Logistic(), Margin(0.5), Squared()], ids=repr)
+def test_two_outputs_are_their_difference(loss, rng):
+    y = rng.choice([-1.0, 1.0], size=(20, 1))
+    f = rng.normal(size=(20, 2))
+    values, slopes, wrong = compiled(loss, np.repeat(y, 2, axis=1), f)
+    ref_values, ref_slopes, ref_wrong = compiled(loss, y, f[:, :1] - f[:, 1:])
+    assert values.tolist() == ref_values.tolist()
+    assert wrong.tolist() == ref_wrong.tolist()
+    assert slopes.tolist() == np.hstack([ref_slopes, -ref_slopes]).tolist()
+
+
+def test_softmax_against_scipy_and_sklearn(rng):
+    f, labels = 5 * rng.normal(size=(40, 4)), rng.integers(0, 4, size=40)
+    y = np.eye(4)[labels]
+    values, slopes, wrong = compiled(Softmax(), y, f)
+    assert values == pytest.approx(-(y * log_softmax(f, axis=1)).sum(axis=1))
+    assert values.mean() == pytest.approx(log_loss(labels, softmax(f, axis=1)))
+    assert slopes == pytest.approx(softmax(f, axis=1) - y)
+    assert wrong.tolist() == (f.argmax(axis=1) != labels).astype(float).tolist()
+    assert losses.softmax(f) == pytest.approx(softmax(f, axis=1))
+
+
+def test_softmax_over_two_outputs_is_logistic(rng):
+    f, y = rng.normal(size=(20, 2)), rng.choice([-1.0, 1.0], size=20)
+    both, slopes, _ = compiled(Softmax(), np.stack([y > 0, y < 0], axis=1), f)
+    one, ref, _ = compiled(Logistic(), y[:, None], f[:, :1] - f[:, 1:])
+    assert both == pytest.approx(one)
+    assert slopes[:, 0] == pytest.approx(ref[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("y", "f", "wrong"), [(1.0, 0.0, 0), (-1.0, 0.0, 1), (1.0, -1e-9, 1), (-1.0, -1e-9, 0)]
+)
+def test_outputs_of_zero_are_of_the_positive_class(y, f, wrong):
+    assert compiled(Margin(1.0), [[y]], [[f]])[2][0] == wrong
+
+
+@pytest.mark.parametrize(
+    ("estimator", "loss"),
+    [
+        (ElasticPerceptron(), Margin(0.0)),
+        (ElasticMarginPerceptron(xi=0.25), Margin(0.25)),
+        (ElasticLinearSVC(), Margin(1.0)),
+        (ElasticLogisticRegression(), Logistic()),
+        (ElasticAdaline(), Squared()),
+    ],
+    ids=lambda case: type(case).__name__,
+)
+def test_classifiers_are_their_losses(estimator, loss):
+    found = estimator._loss()
+    assert (type(found), tuple(found)) == (type(loss), tuple(loss))
+
+
+# --- One epoch, step by step, against a slow reference
+
+NAIVE_VALUES = {
+    Logistic: lambda loss, y, f: np.logaddexp(0, -y[0] * f[0]),
+    Margin: lambda loss, y, f: max(0.0, loss.xi - y[0] * f[0]),
+    Squared: lambda loss, y, f: (y[0] - f[0]) ** 2 / 2,
+    Huber: lambda loss, y, f: huber(loss, y[0], f[0]),
+    Softmax: lambda loss, y, f: -log_softmax(f)[y > 0].sum(),
+}
+NAIVE_SLOPES = {
+    Logistic: lambda loss, y, f: -y * expit(-y * f),
+    Margin: lambda loss, y, f: np.where(y * f <= loss.xi, -y, 0.0),
+    Squared: lambda loss, y, f: f - y,
+    Huber: lambda loss, y, f: np.clip(f - y, -loss.delta, loss.delta),
+    Softmax: lambda loss, y, f: softmax(f) - y,
+}
+NAIVE_PENALTIES = {
+    L2: (lambda W: (W**2).sum(), lambda W: 2 * W),
+    L1: (lambda W: np.abs(W).sum(), np.sign),
+}
+
+
+def naive_outputs(x, W, b, cost, band):
+    """The outputs of a model for one series, with the active paths."""
+    found = [naive.best(naive.local_scores(x, w, naive.SCORES[cost]), band) for w in W]
+    return np.array([score for score, _, _ in found]) + b, [path for _, path, _ in found]
+
+
+def naive_loss(functions, loss, y, f):
+    """The value or the slopes for one example; two outputs of a scalar loss are a difference."""
+    if len(f) == 2 and not isinstance(loss, Softmax):
+        found = functions[type(loss)](loss, y[:1], f[:1] - f[1:])
+        return found if np.isscalar(found) else np.array([found[0], -found[0]])
+    return functions[type(loss)](loss, y, f)
+
+
+def naive_epoch(X, y, weights, W, b, loss, *, eta, lam, penalty, cost, band):
+    """The incremental generalized gradient method, one pass over the examples in their order."""
+    W, b = W.copy(), b.copy()
+    for x, target, weight in zip(X, y.T, weights, strict=True):
+        f, paths = naive_outputs(x, W, b, cost, band)
+        slopes = naive_loss(NAIVE_SLOPES, loss, target, f)
+        before = W.copy()
+        for c, path in enumerate(paths):
+            _, gradient = naive.gradient_along(path, x, before[c], naive.SLOPES[cost])
+            shrink = lam * NAIVE_PENALTIES[type(penalty)][1](before[c])
+            W[c] -= eta * weight * (slopes[c] * gradient + shrink)
+            b[c] -= eta * weight * slopes[c]
+    return W, b
+
+
+def naive_risk(X, y, weights, W, b, loss, *, lam, penalty, cost, band):
+    f = [naive_outputs(x, W, b, cost, band)[0] for x in X]
+    values = [naive_loss(NAIVE_VALUES, loss, t, g) for t, g in zip(y.T, f, strict=True)]
+    return np.average(values, weights=weights) + lam * NAIVE_PENALTIES[type(penalty)][0](W)
+
+
+@pytest.mark.parametrize("batch_size", [None, 1], ids=["incremental", "batches"])
+@pytest.mark.parametrize(
+    ("loss", "size", "channels", "cost", "band", "penalty", "lam"),
+    [
+        (Margin(0.7), 1, 1, "product", None, L2(), 0.0),
+        (Margin(0.0), 2, 1, "product", None, L2(), 0.05),
+        (Logistic(), 1, 1, "product", None, L1(), 0.05),
+        (Logistic(), 2, 1, "product", None, L2(), 0.0),
+        (Squared(), 1, 1, "product", 2, L2(), 0.05),
+        (Margin(1.0), 1, 2, "product", None, L2(), 0.0),
+        (Softmax(), 3, 1, "product", None, L2(), 0.0),
+        (Huber(0.5), 1, 1, "product", None, L2(), 0.0),
+        (Huber(0.5), 1, 1, "squared", None, L2(), 0.0),
+    ],
+    ids=lambda case: repr(case) if not isinstance(case, tuple) else type(case).__name__,
+)
+def test_an_epoch_is_the_naive_one(
+    loss, size, channels, cost, band, penalty, lam, batch_size, rng
+):
+    lengths = [6, 4, 5, 6, 3, 6, 5]
+    X = [rng.normal(size=(channels, k)) for k in lengths]
+    weights = np.array([1.0, 0.5, 2.0, 1.0, 0.0, 1.5, 1.0])
+    labels = rng.integers(0, max(size, 2), size=len(X))
+    y = np.eye(3)[labels].T if size == 3 else np.tile(2.0 * labels - 1, (size, 1))
+    W, b = rng.normal(size=(size, 6, 3, channels)), rng.normal(size=size)
+    options = {"lam": lam, "penalty": penalty, "cost": cost, "band": band}
+
+    columns = [x.T for x in X]
+    ref_W, ref_b = naive_epoch(columns, y, weights, W, b, loss, eta=0.1, **options)
+    ref_risk = naive_risk(columns, y, weights, ref_W, ref_b, loss, **options)
+
+    problem = Problem(
+        SeriesCollection.of(X), y, loss, size, costs.NAMES[cost], band, penalty
+    )
+    model = Model(W, b, 0.1, lam, tuple(loss), range(size), [1.0] * size)
+    split = Split(weights, np.random.RandomState(0), shuffle=False)
+    (got,) = solve(
+        problem, [model], [split], batch_size=batch_size, schedule=Decay(0.0), stopping=KEEP_THE_LAST
+    )
+    assert got.W == pytest.approx(ref_W, abs=1e-10)
+    assert got.b == pytest.approx(ref_b, abs=1e-10)
+    assert got.risk == pytest.approx(ref_risk, abs=1e-10)
+    assert np.abs(got.W - W).max() > 0.01
+
+
+# --- A loss of one's own
+
+
+def test_huber_with_one_column_is_that_of_sklearn(rng):
+    """Elasticity 1 is the linear model: the same steps as scikit-learn's."""
+    X, outliers = rng.normal(size=(30, 6)), np.where(np.arange(30) % 7 == 0, 25.0, 0.0)
+    y = X @ rng.normal(size=6) + outliers
+    problem = Problem(SeriesCollection.of(X), y[None], Huber(0.5))
+    start = Model(np.zeros((1, 6, 1, 1)), np.zeros(1), 0.01, loss_parameters=(0.5,))
+    split = Split(np.ones(30), np.random.RandomState(0), shuffle=False)
+    stopping = Stopping(max_iter=20, monitor="risk", perfect=False)
+    (got,) = solve(problem, [start], [split], schedule=Decay(0.0), stopping=stopping)
+    epochs = int(got.history.argmin()) + 1
+    ref = SGDRegressor(
+        loss="huber", epsilon=0.5, penalty=None, learning_rate="constant", eta0=0.01,
+        shuffle=False, max_iter=epochs, tol=None,
+    ).fit(X, y)  # fmt: skip
+    assert got.W.ravel() == pytest.approx(ref.coef_)
+    assert got.b == pytest.approx(ref.intercept_)
+    assert got.history.shape == (20,)
+
+
+def test_huber_resists_outliers_that_squares_do_not(rng):
+    """An elastic regression on real targets, with the user's loss and with the library's."""
+    X, truth = rng.normal(size=(40, 8)), rng.normal(size=(1, 8, 3, 1))
+    clean = np.array([naive.elastic(x[:, None], truth[0], "product") for x in X])
+    spoilt = clean + np.where(np.arange(40) % 8 == 0, 60.0, 0.0)
+    errors = {}
+    for loss in (Huber(0.5), Squared()):
+        problem = Problem(SeriesCollection.of(X), spoilt[None], loss)
+        start = Model(truth.copy(), np.zeros(1), 0.01)
+        split = Split(np.ones(40), np.random.RandomState(0))
+        stopping = Stopping(max_iter=60, monitor="risk", perfect=False)
+        (got,) = solve(problem, [start], [split], schedule=Decay(0.1), stopping=stopping)
+        f = [naive.elastic(x[:, None], got.W[0], "product") + got.b[0] for x in X]
+        errors[type(loss)] = np.median(np.abs(f - clean))
+    assert errors[Huber] < 0.3 * errors[Squared]
+
+
+def test_an_unknown_loss_is_named():
+    class Unknown(NamedTuple):
+        pass
+
+    assert losses.is_loss(Huber())
+    assert not losses.is_loss(Huber)
+    problem = Problem(SeriesCollection.of(np.eye(2)), np.ones((1, 2)), Unknown())
+    model = Model(np.zeros((1, 2, 1, 1)), np.zeros(1), 0.1)
+    with pytest.raises(TypeError, match="loss must be .* got Unknown"):
+        solve(problem, [model], [Split(np.ones(2), np.random.RandomState(0))])
