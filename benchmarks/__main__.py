@@ -11,7 +11,7 @@ import benchmarks
 NAMES = sorted(
     module.name
     for module in pkgutil.iter_modules(benchmarks.__path__)
-    if module.name not in ("__main__", "measure")
+    if module.name not in ("__main__", "measure", "data")
 )
 
 

@@ -196,7 +196,7 @@ class Cost(NamedTuple):
     a: float = 3.0
     b: float = 4.0
 def score(cost, x, w, power=1.0):
-    inner = absolute(root(absolute(x - w)))
+    inner = absolute(root(x - w))
     return -(cost.a * FACTOR * TABLE[1] * power * inner + 0.5 * compiled(helper(x)))
 def gradient(cost, x, w):
     return x, w
@@ -209,7 +209,7 @@ EDITS = {
     "a global tuple": ("5.0)", "6.0)"),
     "a function it calls": ("x + 1.0", "x + 2.0"),
     "a compiled function it calls": ("x * 1.0", "x * 2.0"),
-    "the order of two functions": ("absolute(root(absolute", "root(absolute(absolute"),
+    "the order of two functions": ("absolute(root(x", "root(absolute(x"),
     "the parameter it uses": ("cost.a", "cost.b"),
     "a default": ("power=1.0", "power=2.0"),
     "the gradient": ("return x, w", "return w, x"),

@@ -1,4 +1,11 @@
-"""Learning on time series under elastic transformations."""
+"""Learning on time series under elastic transformations.
+
+What needs only NumPy and Numba is imported at once; estimators, which bring scikit-learn with them,
+when they are first asked for.
+"""
+
+from importlib import import_module
+from typing import Any
 
 from warplearn.bands import band_mask
 from warplearn.functions import (
@@ -21,8 +28,23 @@ from warplearn.warping import (
 
 __version__ = "0.1.0"
 
+_LATER = {
+    "ElasticAdaline": "linear_model",
+    "ElasticGridSearchCV": "search",
+    "ElasticLinearSVC": "linear_model",
+    "ElasticLogisticRegression": "linear_model",
+    "ElasticMarginPerceptron": "linear_model",
+    "ElasticPerceptron": "linear_model",
+}
+
 __all__ = [
     "Alphabet",
+    "ElasticAdaline",
+    "ElasticGridSearchCV",
+    "ElasticLinearSVC",
+    "ElasticLogisticRegression",
+    "ElasticMarginPerceptron",
+    "ElasticPerceptron",
     "SeriesCollection",
     "ValueAndGradient",
     "WarpingPath",
@@ -37,3 +59,13 @@ __all__ = [
     "value_and_gradient",
     "warping_path",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return getattr(import_module(f"warplearn.{_LATER[name]}"), name)
+    raise AttributeError(f"module 'warplearn' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_LATER])

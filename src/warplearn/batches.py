@@ -145,7 +145,7 @@ class Batches:
             y, f = self._targets(members, cases), self._outputs(W, b, cases)
             slopes = np.zeros_like(f)
             slopes_of(problem.loss, self._parameters(members), problem.size, y, f, slopes)
-            slopes *= (weights / weights.sum())[:, None]
+            slopes *= (weights / len(cases))[:, None]
             X = problem.X[cases]
             gradient = evaluate(
                 problem.cost, X.values, X.lengths, W.reshape(-1, *W.shape[2:]),
@@ -154,7 +154,8 @@ class Batches:
             bias_gradient = slopes.sum(axis=0).reshape(b.shape)
             for slot, i in enumerate(members):
                 if self.models[i].lam > 0:
-                    gradient[slot] += self.models[i].lam * self._penalty(W[slot])[1]
+                    strength = self.models[i].lam * weights.mean()
+                    gradient[slot] += strength * self._penalty(W[slot])[1]
                 to_W, to_b = self.memory[i]
                 self.W[i] -= self.optimizer.step(to_W, gradient[slot], rates[slot])
                 self.b[i] -= self.optimizer.step(to_b, bias_gradient[slot], rates[slot])
@@ -163,9 +164,9 @@ class Batches:
     def _judge(self, members: NDArray[np.int64], split: Split) -> None:
         """Project, average, compute the risk, and keep what is best."""
         limit = self.stopping.radius
-        for i in members:
+        for i in members if limit is not None else []:
             norm = np.sqrt((self.W[i].astype(np.float64) ** 2).sum() + (self.b[i] ** 2).sum())
-            if limit is not None and norm > limit:
+            if norm > limit:
                 self.W[i] *= limit / norm
                 self.b[i] *= limit / norm
         W, b = self.W, self.b
@@ -196,7 +197,8 @@ class Batches:
         self.best[improved], self.best_b[improved] = W[improved], b[improved]
 
     def _parameters(self, members: NDArray[np.int64]) -> NDArray[np.float64]:
-        rows = [tuple(self.models[i].loss_parameters) for i in members]
+        own = tuple(self.problem.loss)
+        rows = [tuple(self.models[i].loss_parameters) or own for i in members]
         return np.array(rows, np.float64).reshape(len(members), len(self.problem.loss))
 
     def _targets(self, members: NDArray[np.int64], cases: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -67,7 +67,7 @@ def _operands(X: SeriesCollection, W: Any, band: Band, names: tuple[str, str]) -
     bank = matrices.ndim == len(axes) + 1
     if d == 1 and matrices.ndim == 4 and matrices.shape[-1] == 1:
         bank, matrices = True, matrices[..., 0]
-    if not bank and matrices.ndim != len(axes):
+    if (not bank and matrices.ndim != len(axes)) or (d > 1 and matrices.shape[-1] != d):
         shape = ", ".join(axes)
         raise ValueError(
             f"{w_name} must have shape ({shape}) or, for a bank, (u, {shape}), for series of "

@@ -14,6 +14,7 @@ from warplearn._kernels.epochs import train_parallel, train_serial
 from warplearn._kernels.local import Product
 from warplearn._kernels.lone import skew, skewed_size, unskew
 from warplearn._kernels.records import Static
+from warplearn.penalties import L2
 from warplearn.problem import (
     Model,
     Problem,
@@ -128,7 +129,7 @@ class Bank:
                     self.target_of[task, unit] = model.rows[output]
                     self.sign_of[task, unit] = model.signs[output]
                 self.eta[task, slot], self.lam[task, slot] = model.eta, model.lam
-                self.loss_parameters[task, slot] = model.loss_parameters
+                self.loss_parameters[task, slot] = tuple(model.loss_parameters) or problem.loss
         self.best, self.best_bias = self.weights.copy(), self.bias.copy()
         kept = tasks if average else 1
         self.mean = np.zeros((kept, *self.weights.shape[1:]) if average else (1, 1, 0), X.dtype)
@@ -170,9 +171,13 @@ class Bank:
             for row in rows:
                 row[: len(split.cases)] = split.order()
         penalised = bool(self.lam.any())
+        scales = isinstance(problem.cost, Product) and isinstance(problem.penalty, L2)
         tasks, most = self.status.shape
         history = np.full((tasks, most, epochs), np.nan)
         mistakes_history = np.full((tasks, most, epochs), np.nan)
+        # Kernels fill them in place; an interrupt comes as soon as a kernel has returned.
+        self.history.append(history)
+        self.mistakes_history.append(mistakes_history)
         arguments = (
             (
                 Static(layout.lanes),
@@ -180,11 +185,12 @@ class Bank:
                 Static(problem.radius is not None),
                 Static(layout.lone),
                 Static(penalised),
+                Static(penalised and scales),
                 Static(self.average),
                 tile_for(X.dtype.itemsize),
             ),
             (problem.cost, problem.loss, problem.penalty, self.schedule),
-            (flat(X.values), X.max_length * d, X.lengths),
+            (flat(X.values), X.max_length * d, flat(X.lengths)),
             (m, float(problem.radius or 0), np.empty(0, MASK_DTYPES[layout.lanes])),
             (
                 np.array([len(task) for task in layout.tasks]),
@@ -219,12 +225,11 @@ class Bank:
         else:
             with threads_of(self.threads):
                 train_parallel(*arguments)
-        self.history.append(history)
-        self.mistakes_history.append(mistakes_history)
         self.epoch += epochs
 
     def solutions(self, interrupted: bool = False) -> list[Solution]:
         """The best parameters so far, in the order in which the models were given."""
+        self.weights = self.weights[:0]  # training is over: make room for the solutions
         history = np.concatenate(self.history, axis=2) if self.history else None
         mistakes = np.concatenate(self.mistakes_history, axis=2) if self.history else None
         size = self.problem.size

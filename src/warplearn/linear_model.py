@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, log_expit, log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state, compute_class_weight
 from sklearn.utils.validation import check_is_fitted
@@ -214,19 +214,26 @@ class ElasticLinearClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         self.classes_, codes = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(f"y must hold at least two classes, got 1 class: {self.classes_[0]!r}")
-        random_state = check_random_state(self.random_state)
+        self._random_state = check_random_state(self.random_state)
         cases = np.flatnonzero(weights)
-        assembly = self.assemble(series, codes, cases, random_state)
-        if self.warm_start and hasattr(self, "coef_"):
+        warm = self.warm_start and hasattr(self, "coef_")
+        if not warm:
+            self._first_code = int(codes[cases[0]])
+        assembly = self.assemble(
+            series, codes, cases, self._random_state, first_code=self._first_code
+        )
+        if warm:
             self._restart_from_coef(assembly)
-        split = self.split(codes, weights, len(self.classes_), random_state)
+        split = self.split(codes, weights, len(self.classes_), self._random_state)
         solutions = solve(
             assembly.problem, assembly.models, [split],
             batch_size=self.batch_size, optimizer=self.optimizer, schedule=assembly.schedule,
             stopping=assembly.stopping, average=self.average,
             verbose=self.verbose, n_jobs=self.n_jobs,
         )  # fmt: skip
-        return self.adopt(assembly, solutions)
+        self.adopt(assembly, solutions)
+        self.t_ = self.n_iter_
+        return self
 
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
@@ -261,7 +268,7 @@ class ElasticLinearClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         weights = check_weights(series, sample_weight)
         if first:
             self._random_state = check_random_state(self.random_state)
-            self._first_code = codes[0]
+            self._first_code = int(codes[0])
         rows: int = self.n_features_in_
         n = max(rows, series.max_length)
         assembly = self.assemble(
@@ -359,7 +366,9 @@ class ElasticLinearClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
                 given = {labels.index(c): w for c, w in given.items() if c in labels}
             by_class[present] = compute_class_weight(given, classes=present, y=codes[weights > 0])
             weights = weights * by_class[codes]
-        return Split(weights, random_state, self.shuffle)
+        # Orders are drawn ahead, how far is a matter of time: so from a source of their own.
+        own = np.random.RandomState(random_state.randint(np.iinfo(np.int32).max))
+        return Split(weights, own, self.shuffle)
 
     def adopt(self, assembly: Assembly, solutions: Sequence[Solution]) -> ElasticLinearClassifier:
         """Take over the best of the restarts as the fitted model."""
@@ -411,7 +420,7 @@ class ElasticLinearClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
             raise ValueError(
                 f"batch_size must be None or a positive integer, got {self.batch_size!r}"
             )
-        if self.radius is not None and not self.radius > 0:
+        if self.radius is not None and not (isinstance(self.radius, Real) and self.radius > 0):
             raise ValueError(f"radius must be None or a positive number, got {self.radius!r}")
 
     # Prediction.
@@ -451,7 +460,10 @@ class ElasticLinearClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         return decisions[:, 0] if decisions.shape[1] == 1 else decisions
 
     def _classes_of(self, decisions: NDArray[Any]) -> NDArray[Any]:
-        chosen = decisions > 0 if decisions.ndim == 1 else decisions.argmax(axis=1)
+        if decisions.ndim > 1:
+            chosen = decisions.argmax(axis=1)
+        else:  # an output of 0 is of the positive class, as in training
+            chosen = decisions >= 0 if self.mix_[0, 0] > 0 else decisions > 0
         return self.classes_[chosen.astype(np.intp)]
 
     def classify(self, scores: NDArray[Any]) -> NDArray[Any]:
@@ -494,7 +506,8 @@ class ElasticLinearClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
                 f"stream needs band=None, got band={self.band!r}: where a band lies depends on the "
                 "length of the series, which a stream does not know"
             )
-        return ElasticStream(self._matrices(), self.intercept_, self.mix_, n_streams)
+        alphabet = getattr(self, "alphabet_", None)
+        return ElasticStream(self._matrices(), self.intercept_, self.mix_, n_streams, alphabet)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -523,13 +536,15 @@ class ElasticLogisticRegression(ElasticLinearClassifier):
         """Probabilities of the classes."""
         decisions = self.decision_function(X).astype(np.float64)
         if decisions.ndim == 1:
-            positive = expit(decisions)
-            return np.column_stack([1 - positive, positive])
+            return expit(np.column_stack([-decisions, decisions]))
         return softmax(decisions)
 
     def predict_log_proba(self, X: Any) -> NDArray[Any]:
         """Logarithms of the probabilities."""
-        return np.log(self.predict_proba(X))
+        decisions = self.decision_function(X).astype(np.float64)
+        if decisions.ndim == 1:
+            return log_expit(np.column_stack([-decisions, decisions]))
+        return log_softmax(decisions, axis=1)
 
 
 @dataclass(repr=False, eq=False, kw_only=True)
@@ -547,7 +562,7 @@ class ElasticMarginPerceptron(ElasticLinearClassifier):
     xi: float = 0.1
 
     def _loss(self) -> Any:
-        if not isinstance(self.xi, Real) or not self.xi >= 0:
+        if not isinstance(self.xi, Real) or not 0 <= float(self.xi) < np.inf:
             raise ValueError(f"xi must be a number of at least 0, got {self.xi!r}")
         return Margin(float(self.xi))
 

@@ -97,7 +97,7 @@ class Margin(NamedTuple):
 
 
 def _margin(loss, y, f):
-    return max(0.0, loss.xi - y * f)
+    return 0.0 if y * f >= loss.xi else loss.xi - y * f  # NaN stays NaN
 
 
 def _margin_slope(loss, y, f):

@@ -23,6 +23,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from warplearn.batches import OPTIMIZERS, Adam, Batches, Momentum
 from warplearn.incremental import Bank
+from warplearn.losses import is_loss
 from warplearn.problem import Model, Problem, Solution, Split, Stopping
 from warplearn.schedules import Constant
 
@@ -77,6 +78,11 @@ def solve(
     -----
     Interrupted from the keyboard, it warns and returns the best parameters so far.
     """
+    if not is_loss(problem.loss):
+        raise TypeError(
+            f"loss must be an instance of a class made known with warplearn.losses.define, "
+            f"got {problem.loss!r}"
+        )
     options = {
         "schedule": schedule, "stopping": stopping, "average": average,
         "first_epoch": first_epoch, "n_jobs": n_jobs,

@@ -61,7 +61,7 @@ class Model:
     b : array (size,)
     eta, lam : float
     loss_parameters : sequence of float
-        The numbers of the loss, in the order of its fields.
+        The numbers of the loss, in the order of its fields; none are those of the problem's loss.
     rows : sequence of int
         Which row of the targets each output has.
     signs : sequence of float

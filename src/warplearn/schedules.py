@@ -85,6 +85,6 @@ def resolve(schedule: Any) -> Any:
     """The schedule that a name or an instance means."""
     if isinstance(schedule, str) and schedule in NAMES:
         return NAMES[schedule]
-    if isinstance(schedule, str) or not hasattr(schedule, "converges"):
+    if type(schedule) not in _DEFINED:
         raise ValueError(f"schedule must be one of {sorted(NAMES)} or a schedule, got {schedule!r}")
     return schedule

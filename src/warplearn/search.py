@@ -45,8 +45,8 @@ def _bank_key(fit: _Fit) -> Any:
         type(problem.loss), problem.size, problem.radius,
         type(problem.penalty), tuple(problem.penalty),
         type(schedule), tuple(schedule), tuple(stopping),
-        models[0].W.shape, len(models), mix.shape, fit.estimator.average,
-        fit.estimator.batch_size, repr(fit.estimator.optimizer),
+        models[0].W.shape, len(models), mix.shape, tuple(fit.estimator.classes_),
+        fit.estimator.average, fit.estimator.batch_size, repr(fit.estimator.optimizer),
     )  # fmt: skip
 
 
@@ -202,17 +202,17 @@ class ElasticGridSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             for fit in bank:
                 key = _split_key(fit)
                 if key not in splits:
-                    inside = np.zeros(len(X))
-                    train = folds[fit.fold][0]
-                    inside[train] = weights[train]
-                    codes = np.searchsorted(fit.estimator.classes_, labels)
-                    codes = codes.clip(max=len(fit.estimator.classes_) - 1)
-                    splits[key] = len(made)
-                    made.append(
-                        fit.estimator.split(
-                            codes, inside, len(fit.estimator.classes_), fit.estimator._after_init
-                        )
+                    train, classes = folds[fit.fold][0], fit.estimator.classes_
+                    codes = np.searchsorted(classes, labels[train])
+                    split = fit.estimator.split(
+                        codes, weights[train], len(classes), fit.estimator._after_init
                     )
+                    # The order of the fold is that of a fit of its own.
+                    inside = np.zeros(len(X))
+                    inside[train] = split.weights
+                    split.weights, split.cases = inside, train[split.cases]
+                    splits[key] = len(made)
+                    made.append(split)
                 for model in fit.assembly.models:
                     model.split = splits[key]
             first = bank[0]
@@ -228,6 +228,8 @@ class ElasticGridSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 verbose=self.verbose,
                 n_jobs=self.n_jobs,
             )
+            if any(solution.reason == "interrupted" for solution in solutions):
+                raise KeyboardInterrupt
             self._hand_out(bank, solutions)
         return list(fits)
 
@@ -298,6 +300,11 @@ class ElasticGridSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             part = parts[fit.fold]
             scores[fit.candidate, fit.fold] = scorer(fit.estimator, X[part], labels[part])
         return scores
+
+    @property
+    def alphabet(self) -> Any:
+        """The alphabet of the estimator, if it has one."""
+        return self.estimator.alphabet
 
     # What the best estimator can do.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -29,16 +30,23 @@ class ElasticStream:
         How units combine to decision values.
     n_streams : int
         How many series grow side by side.
+    alphabet : Alphabet, optional
+        For samples that are symbols.
     """
 
     def __init__(
-        self, W: NDArray[Any], b: NDArray[Any], mix: NDArray[Any], n_streams: int = 1
+        self,
+        W: NDArray[Any],
+        b: NDArray[Any],
+        mix: NDArray[Any],
+        n_streams: int = 1,
+        alphabet: Any = None,
     ) -> None:
-        if n_streams < 1:
+        if not isinstance(n_streams, Integral) or n_streams < 1:
             raise ValueError(f"n_streams must be a positive integer, got {n_streams!r}")
         units, n, m, d = W.shape
         self.n_streams, self.max_length, self.n_channels = n_streams, n, d
-        self._b, self._mix = b, mix
+        self._b, self._mix, self._alphabet = b, mix, alphabet
         self._lanes = Static(8) if n_streams <= 8 else lanes_for(W.dtype)
         blocks = -(-n_streams // self._lanes.value)
         self._W = flat(W).reshape(units, n, m * d)
@@ -52,13 +60,23 @@ class ElasticStream:
         self.n_samples = 0
         return self
 
+    def _encoded(self, sample: Any) -> Any:
+        """The vectors of symbols; anything else as it is."""
+        symbols = [sample] if isinstance(sample, str) and self.n_streams == 1 else sample
+        several = isinstance(symbols, (str, list, tuple))
+        if not several or not isinstance(next(iter(symbols), None), str):
+            return sample
+        if self._alphabet is None:
+            raise ValueError(f"sample must be numbers, as the series seen in fit, got {sample!r}")
+        return self._alphabet.encode([symbols], name="sample").values[0]
+
     def push(self, sample: Any) -> Any:
         """Take the next sample of every stream.
 
         Parameters
         ----------
         sample : float, or array (channels,); for several streams (n_streams,) or
-            (n_streams, channels)
+            (n_streams, channels); a symbol, or a sequence of them, if fit saw symbols
 
         Returns
         -------
@@ -66,9 +84,13 @@ class ElasticStream:
             The decision value of the samples so far; (outputs,) for more than two classes, with
             n_streams in front for several streams.
         """
-        given = np.asarray(sample, dtype=self._W.dtype)
+        given = np.asarray(self._encoded(sample), dtype=self._W.dtype)
         shape = (self.n_streams, self.n_channels)
-        if given.size != self.n_streams * self.n_channels or given.ndim > 2:
+        allowed = [shape]
+        allowed += [shape[1:]] if self.n_streams == 1 else []
+        allowed += [shape[:1]] if self.n_channels == 1 else []
+        allowed += [()] if shape == (1, 1) else []
+        if given.shape not in allowed:
             raise ValueError(
                 f"sample must have {self.n_channels} channel(s) for each of {self.n_streams} "
                 f"stream(s), got shape {given.shape}"

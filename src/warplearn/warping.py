@@ -31,7 +31,7 @@ class WarpingPath(NamedTuple):
 
 def distances(scores: NDArray[Any], traits: Traits) -> NDArray[Any]:
     """Turn scores into distances, in place: costs are negated scores, of some the root."""
-    np.negative(scores, out=scores)
+    np.subtract(0, scores, out=scores)  # not np.negative: the distance 0 has no sign
     if traits.root:
         # A score is a sum of squares with the sign turned, yet with some costs 0 may come out as
         # a rounding error on the wrong side.

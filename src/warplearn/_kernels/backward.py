@@ -13,6 +13,7 @@ from numba import njit
 from warplearn._kernels.lanes import (
     add_to_matrix,
     add_to_series,
+    like,
     load,
     matrix_at,
     series_at,
@@ -27,17 +28,21 @@ from warplearn._kernels.records import number
 @njit(nogil=True, forceinline=True)
 def _add_gradient(
     lanes, role, channels, want_series, want_matrix, cost,
-    x, x_cell, w, w_cell, to_x, to_x_cell, to_w, to_w_cell, factor,
+    x, x_cell, w, w_cell, to_x, to_x_cell, to_w, to_w_cell, on_path, factor,
 ):  # fmt: skip
-    """Add the local derivatives of one cell, times `factor`."""
+    """Add the local derivatives of one cell, times `factor`, in the lanes on whose path it is.
+
+    In others they may be infinite or NaN, which no factor of 0 would hide.
+    """
+    zero = like(factor, 0.0)
     for c in range(number(channels)):
         x_slope, w_slope = gradient(
             cost, series_at(role, lanes, x, x_cell + c), matrix_at(role, lanes, w, w_cell + c)
         )
         if number(want_series):
-            add_to_series(role, to_x, to_x_cell + c, factor * x_slope)
+            add_to_series(role, to_x, to_x_cell + c, where(on_path, factor * x_slope, zero))
         if number(want_matrix):
-            add_to_matrix(role, to_w, to_w_cell + c, factor * w_slope)
+            add_to_matrix(role, to_w, to_w_cell + c, where(on_path, factor * w_slope, zero))
 
 
 @njit(nogil=True)
@@ -88,9 +93,12 @@ def backward(
         while j >= 0 and (j >= low or arrived | crossed):
             here = marks[j] | arrived
             word = 2 * (i * m + j)
-            from_above = here & np.int64(steps[word])
+            # Along the edges there is one way only, also where all scores have overflown.
+            from_above = here & np.int64(steps[word]) if j > 0 else here
             goes_on = crossed
-            crossed = from_above & np.int64(steps[word + 1])
+            crossed = from_above & np.int64(steps[word + 1]) if j > 0 else 0
+            if i == 0:
+                from_above, crossed = 0, 0
             goes_on |= from_above & ~crossed
             arrived = here & ~from_above
             marks[j] = goes_on
@@ -105,14 +113,15 @@ def backward(
                     count += 1
             if number(want_series) + number(want_matrix) + number(want_visits):
                 cell = i * w_stride + j * d
-                here_factor = where(unpack(lanes, here), factor, zero)
+                on_path = unpack(lanes, here)
                 if number(want_visits):
+                    here_factor = where(on_path, factor, zero)
                     add_to_matrix(role, visits, (to_w_start + cell) // d, here_factor)
                 _add_gradient(
                     lanes, role, channels, want_series, want_matrix, cost,
                     x, x_start + i * d, w, w_start + cell,
                     to_x, to_x_start + i * d, to_w, to_w_start + cell,
-                    here_factor,
+                    on_path, factor,
                 )  # fmt: skip
             j -= 1
         low, high = next_low, next_high

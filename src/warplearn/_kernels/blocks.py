@@ -24,7 +24,7 @@ def tile_for(itemsize: int) -> Static:
 def pack(lanes, tile, source, starts, size, block):
     """Copy `size` numbers of each item into its lane."""
     count, side = number(lanes), number(tile)
-    if size < side:
+    if size < side or count < side:
         for lane in range(count):
             for t in range(size):
                 block[t * count + lane] = source[starts[lane] + t]

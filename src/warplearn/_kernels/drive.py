@@ -61,11 +61,11 @@ def _run_task(plan, cost, laned, shared, grids, upstream, output, task, tasks):
     ends = aligned_empty(count, values)
     lane_values = aligned_empty(count, values)
     lane_upstream = aligned_empty(count, values)
-    limits = most_rows if number(banded) else 0
+    padded = (most_rows + ROWS - 1) // ROWS * ROWS
+    limits = padded if number(banded) else 0
     low, high = aligned_empty(limits * count, values), aligned_empty(limits * count, values)
     hull = np.empty((limits, 4), np.int64)
-    padded = (most_rows + ROWS - 1) // ROWS * ROWS if number(traced) else 0
-    steps = np.empty(2 * padded * most_columns, mask.dtype)
+    steps = np.empty(2 * padded * most_columns if number(traced) else 0, mask.dtype)
     marks = np.empty(most_columns, np.int64)
     most_cells = min(padded * most_columns, count * (padded + most_columns))
     cells = np.empty((most_cells if number(want_paths) else 0, 3), np.int64)
@@ -243,7 +243,7 @@ def evaluate(
     dtype = x.dtype
     vector = lanes_for(dtype) if lanes is None else Static(lanes)
 
-    x_flat, w_flat = flat(x), flat(w)
+    x_flat, w_flat, lengths, columns = flat(x), flat(w), flat(lengths), flat(columns)
     x_stride, w_item = x.shape[1] * d, w_flat.size // n_matrices
     ordered = np.argsort(lengths, kind="stable")
     natural = np.arange(n_series if not batch else n_matrices)

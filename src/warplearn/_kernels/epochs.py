@@ -10,6 +10,10 @@ A step scores one series against all matrices, lets the loss turn the outputs of
 slopes, and adds `-rate * slope * x` along the active paths.  After each epoch the risk and the
 mistakes on the training examples are computed with the weights as they are; the best weights of
 every model are kept, and a model that has reached its end is left alone.
+
+A penalty makes every step touch every weight.  Not so L2 with the elastic inner product: shrinking
+W is a change of scale, and paths and scores scale with W, so a number beside the matrix will do
+until the end of the epoch (`scaled`).
 """
 
 from __future__ import annotations
@@ -19,9 +23,9 @@ from numba import njit, prange
 
 from warplearn._kernels.backward import backward
 from warplearn._kernels.blocks import pack
-from warplearn._kernels.forward import forward
+from warplearn._kernels.forward import ROWS, forward
 from warplearn._kernels.grid import lane_limits
-from warplearn._kernels.lanes import BANK, BATCH, aligned_empty, like, load, store, where
+from warplearn._kernels.lanes import BANK, BATCH, absolute, aligned_empty, like, load, store, where
 from warplearn._kernels.lanes import total as sum_of
 from warplearn._kernels.lone import lone_backward, lone_forward, unskew
 from warplearn._kernels.parts import (
@@ -37,6 +41,8 @@ from warplearn._kernels.records import Static, number, switch
 
 _NO, _YES = Static(0), Static(1)
 _TABLE_ROWS = 256
+_NEGLIGIBLE = 1e-30
+_SMALLEST_SCALE = 1e-3
 
 # Why a model's training ended.
 RUNNING, PERFECT, STALE, DIVERGED = 0, 1, 2, 3
@@ -116,7 +122,7 @@ def _score_cases_bank(lone, plan, cost, data, cases, shape, matrices, work, tabl
 
 def _score_cases_lone(lone, plan, cost, data, cases, shape, matrices, work, table):
     """Many series against one matrix: here lanes are series."""
-    lanes, channels, tile = plan[0], plan[1], plan[6]
+    lanes, channels, tile = plan[0], plan[1], plan[7]
     x, x_stride, lengths = data
     m, _, mask = shape
     wide = tile  # a cache line of lanes
@@ -163,14 +169,32 @@ def _targets(case, targets, target_of, sign_of, y):
 
 @njit(nogil=True)
 def _shrink(lanes, penalty, amounts, matrix, scratch):
-    """One step down the penalty, by `amounts` (a number a lane)."""
+    """One step down the penalty, by `amounts` (a number a lane).
+
+    Weights that only ever shrink become denormal numbers, on which CPUs are slow: they end at 0.
+    """
     count = number(lanes)
     for lane in range(count):
         scratch[lane] = amounts[lane]
     amount = load(lanes, scratch, 0)
     for at in range(0, len(matrix), count):
         w = load(lanes, matrix, at)
-        store(matrix, at, w - amount * penalty_slope(penalty, w))
+        w = w - amount * penalty_slope(penalty, w)
+        store(matrix, at, where(absolute(w) < _NEGLIGIBLE, like(w, 0.0), w))
+
+
+@njit(nogil=True)
+def _fold(lone, lanes, scale, matrices, scratch):
+    """Multiply the matrices by their scales, which become 1."""
+    count = number(lanes)
+    for block in range(len(matrices)):
+        for lane in range(count):
+            scratch[lane] = scale[_unit(lone, lanes, block, lane)]
+        factor = load(lanes, scratch, 0)
+        for at in range(0, matrices.shape[1], count):
+            w = load(lanes, matrices[block], at) * factor
+            store(matrices[block], at, where(absolute(w) < _NEGLIGIBLE, like(w, 0.0), w))
+    scale[:] = 1.0
 
 
 @njit(nogil=True)
@@ -290,7 +314,7 @@ def penalty_of(lanes, penalty, weights, slopes):
 def _train_task(
     plan, parts, data, shape, models_of, examples, parameters, weights, rules, state, epochs
 ):
-    lanes, channels, banded, lone, penalised, averaged = plan[:6]
+    lanes, channels, banded, lone, penalised, scaled, averaged = plan[:7]
     cost, loss, penalty, schedule = parts
     lengths = data[2]
     m, mask = shape[0], shape[2]
@@ -305,7 +329,7 @@ def _train_task(
     blocks, n = len(matrices), lengths.max()
     units = len(bias)
     values = aligned_empty(count, matrices[0])
-    limits = n if number(banded) else 0
+    limits = n + n % ROWS if number(banded) else 0
     work = (
         aligned_empty((m + 1) * count, values),
         aligned_empty(count, values),
@@ -320,6 +344,7 @@ def _train_task(
     )
     scratch, factors = aligned_empty(count, values), aligned_empty(count, values)
     f, y, slopes = np.zeros(units), np.zeros(units), np.zeros(units)
+    scale = np.ones(units)
     rates, amounts, shares = np.zeros(units), np.zeros(count), np.zeros(count)
     table = np.zeros((min(_TABLE_ROWS, order.shape[1]), units), matrices.dtype)
     risks, mistakes = np.zeros(models), np.zeros(models)
@@ -345,14 +370,23 @@ def _train_task(
             weight = example_weights[case]
             _score(lone, _YES, lanes, channels, banded, cost, data, case, shape, matrices, work, f)
             for unit in range(units):
-                f[unit] += bias[unit]
+                f[unit] = scale[unit] * f[unit] + bias[unit]
             _targets(case, targets, target_of, sign_of, y)
             for model in range(models):
                 own = with_parameters(loss, loss_parameters, model)
                 model_slopes(own, y, f, slopes, model * size, size)
+            fold = False
             for unit in range(models * size):
                 slopes[unit] *= -rates[unit] * weight
                 bias[unit] += slopes[unit]
+                if number(scaled):
+                    scale[unit] *= 1.0 - 2.0 * rates[unit] * weight * lam[unit // size]
+                    fold = fold or scale[unit] < _SMALLEST_SCALE
+            if number(scaled):
+                if fold:
+                    _fold(lone, lanes, scale, matrices, scratch)
+                for unit in range(models * size):
+                    slopes[unit] /= scale[unit]
             for block in range(blocks):
                 wanted = 0
                 for lane in range(count):
@@ -360,7 +394,7 @@ def _train_task(
                     factors[lane] = slopes[unit] if unit < models * size else 0.0
                     if factors[lane] != 0.0:
                         wanted |= 1 << lane
-                if number(penalised) and shrinks:
+                if number(penalised) and shrinks and not number(scaled):
                     for lane in range(count):
                         unit = _unit(lone, lanes, block, lane)
                         strength = lam[unit // size] if unit < models * size else 0.0
@@ -372,6 +406,8 @@ def _train_task(
                         factors, wanted, work,
                     )  # fmt: skip
 
+        if number(scaled):
+            _fold(lone, lanes, scale, matrices, scratch)
         if limit > 0.0:
             _project(lone, lanes, limit, matrices, bias, size, models, scratch)
         judged, judged_bias = matrices, bias

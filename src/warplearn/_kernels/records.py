@@ -20,6 +20,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
+import numpy as np
 from numba import types
 from numba.core import cgutils
 from numba.core.datamodel import models
@@ -148,20 +149,30 @@ def _unbox_record(typ, obj, context):
     return NativeValue(record._getvalue())
 
 
+def _instructions(code: CodeType) -> list[bytes]:
+    """Bytecode, and the names and constants it refers to by number."""
+    parts = [code.co_code, repr((code.co_names, code.co_varnames, code.co_freevars)).encode()]
+    for constant in code.co_consts:
+        nested = isinstance(constant, CodeType)
+        parts += _instructions(constant) if nested else [repr(constant).encode()]
+    return parts
+
+
 def _code_parts(function: Callable[..., Any], seen: set[int]) -> list[bytes]:
     """Bytecode, constants and the global numbers and functions that a function uses."""
     if id(function) in seen:
         return []
     seen.add(id(function))
-    code = function.__code__
-    constants = [c.co_code if isinstance(c, CodeType) else repr(c).encode() for c in code.co_consts]
-    parts = [code.co_code, *constants]
+    parts = [*_instructions(function.__code__), repr(function.__defaults__).encode()]
     variables = inspect.getclosurevars(function)
     for name, value in sorted({**variables.globals, **variables.nonlocals}.items()):
         parts.append(name.encode())
+        value = getattr(value, "py_func", value)  # of a function that is compiled already
         if inspect.isfunction(value):
             parts += _code_parts(value, seen)
-        elif isinstance(value, (int, float, str, bool)):
+        elif isinstance(value, np.ndarray):
+            parts += [repr((value.dtype, value.shape)).encode(), value.tobytes()]
+        elif isinstance(value, (int, float, str, bool, tuple, np.generic)):
             parts.append(repr(value).encode())
     return parts
 

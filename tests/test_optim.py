@@ -1,0 +1,334 @@
+"""The generalized gradient method: steps, ends, what is kept, and what models do to each other."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from warplearn import SeriesCollection, elastic_inner_product, incremental, value_and_gradient
+from warplearn.batches import Batches
+from warplearn.incremental import Bank
+from warplearn.losses import Logistic, Margin, Squared
+from warplearn.optim import Adam, Model, Momentum, Problem, Split, Stopping, solve
+from warplearn.schedules import Decay
+
+RISK = Stopping(max_iter=8, monitor="risk", perfect=False)
+KINDS = pytest.mark.parametrize("batch_size", [None, 5], ids=["incremental", "batches"])
+
+
+@pytest.fixture
+def data(rng):
+    """Twenty series of length 7, and labels that no model gets all right."""
+    X = rng.normal(size=(20, 7))
+    X[1] = X[0]
+    y = np.where(X[:, 2] + X[:, 4] > 0, 1.0, -1.0)
+    y[1] = -y[0]
+    return X, y
+
+
+def start(seed, size=1, **numbers):
+    random = np.random.default_rng(seed)
+    shape = (size, 7, 3, 1)
+    rows = {"rows": [0] * size, "signs": [1.0] * size}
+    return Model(0.1 * random.normal(size=shape), np.zeros(size), **{"eta": 0.1, **numbers, **rows})
+
+
+def train(X, y, loss, models, stopping=RISK, *, weights=None, size=1, seed=0, shuffle=True, **options):
+    """Solve with one split, a schedule that all tests share, and any options."""
+    problem = Problem(SeriesCollection.of(X), np.atleast_2d(y), loss, size)
+    ones = np.ones(len(X)) if weights is None else weights
+    split = Split(ones, np.random.RandomState(seed), shuffle)
+    options.setdefault("schedule", Decay(0.0))
+    return solve(problem, models, [split], stopping=stopping, **options)
+
+
+def norm(solution):
+    return np.sqrt((solution.W**2).sum() + (solution.b**2).sum())
+
+
+# --- Steps
+
+
+@pytest.mark.parametrize(
+    ("loss", "lam", "size"), [(Logistic(), 0.0, 1), (Margin(1.0), 0.01, 1), (Margin(1.0), 0.01, 2)]
+)
+@pytest.mark.parametrize("radius", [None, 0.8])
+def test_batches_of_one_are_the_incremental_method(data, rng, loss, lam, size, radius):
+    X, y = data
+    options = {
+        "stopping": RISK._replace(radius=radius), "schedule": Decay(0.1),
+        "weights": rng.uniform(0.5, 2.0, size=20), "size": size,
+    }  # fmt: skip
+    (one,) = train(X, y, loss, [start(0, size, lam=lam)], **options)
+    (other,) = train(X, y, loss, [start(0, size, lam=lam)], batch_size=1, **options)
+    assert other.W == pytest.approx(one.W, abs=1e-12)
+    assert other.b == pytest.approx(one.b, abs=1e-12)
+    assert other.history == pytest.approx(one.history, abs=1e-12)
+    assert other.mistakes_history.tolist() == one.mistakes_history.tolist()
+
+
+def risk_gradient(X, y, model):
+    """Generalized gradient of the mean logistic loss."""
+    f = elastic_inner_product(X, model.W[0, ..., 0]) + model.b[0]
+    slopes = -y / (1 + np.exp(y * f)) / len(y)
+    found = value_and_gradient(X, model.W[0, ..., 0], upstream=slopes)
+    return found.W[None, ..., None], slopes.sum(keepdims=True)
+
+
+def heavy_ball(beta):
+    def step(memory, gradient, t):
+        memory["step"] = beta * memory.get("step", 0.0) + gradient
+        return memory["step"]
+
+    return step
+
+
+def adam(beta1, beta2):
+    def step(memory, gradient, t):
+        memory["m"] = beta1 * memory.get("m", 0.0) + (1 - beta1) * gradient
+        memory["v"] = beta2 * memory.get("v", 0.0) + (1 - beta2) * gradient**2
+        mean, spread = memory["m"] / (1 - beta1**t), np.sqrt(memory["v"] / (1 - beta2**t))
+        return mean / (spread + 1e-8)
+
+    return step
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "textbook"),
+    [
+        ("sgd", heavy_ball(0.0)),
+        ("momentum", heavy_ball(0.9)),
+        (Momentum(0.5), heavy_ball(0.5)),
+        ("adam", adam(0.9, 0.999)),
+        (Adam(0.8, 0.9), adam(0.8, 0.9)),
+    ],
+    ids=lambda case: getattr(case, "__name__", repr(case)),
+)
+def test_full_batch_steps_by_the_textbook(data, optimizer, textbook):
+    X, y = data
+    model = start(1)
+    (got,) = train(X, y, Logistic(), [start(1)], batch_size=20, optimizer=optimizer)
+    assert got.history.argmin() == 7, "the last weights must be the best"
+    memories = {}, {}
+    for t in range(1, 9):
+        to_W, to_b = risk_gradient(X, y, model)
+        model.W = model.W - 0.1 * textbook(memories[0], to_W, t)
+        model.b = model.b - 0.1 * textbook(memories[1], to_b, t)
+    assert got.W == pytest.approx(model.W, abs=1e-12)
+    assert got.b == pytest.approx(model.b, abs=1e-12)
+
+
+@KINDS
+def test_projection_keeps_parameters_in_the_ball(data, batch_size):
+    X, y = data
+    models = [start(seed, lam=0.01) for seed in range(3)]
+    free = train(X, y, Margin(1.0), models, batch_size=batch_size)
+    held = train(X, y, Margin(1.0), models, RISK._replace(radius=0.5), batch_size=batch_size)
+    assert min(map(norm, free)) > 0.6
+    assert max(map(norm, held)) <= 0.5 * (1 + 1e-12)
+    assert max(map(norm, held)) == pytest.approx(0.5)
+
+
+@KINDS
+def test_averages_are_means_over_epochs(data, batch_size):
+    X, y = data
+    options = {"batch_size": batch_size, "shuffle": False}
+    plain, averaged = (
+        [
+            train(X, y, Margin(1.0), [start(0, eta=0.002)], RISK._replace(max_iter=epochs),
+                  average=average, **options)[0]
+            for epochs in (1, 2, 3, 4)
+        ]
+        for average in (False, True)
+    )  # fmt: skip
+    for run in (plain[-1], averaged[-1]):
+        assert (np.diff(run.history) < 0).all(), "the last weights must be the best"
+    for epochs in (1, 2, 3, 4):
+        ref = np.mean([solution.W for solution in plain[:epochs]], axis=0)
+        assert averaged[epochs - 1].W == pytest.approx(ref, abs=1e-14)
+        ref = np.mean([solution.b for solution in plain[:epochs]], axis=0)
+        assert averaged[epochs - 1].b == pytest.approx(ref, abs=1e-14)
+
+
+# --- The end, and what is kept
+
+
+@KINDS
+@pytest.mark.parametrize(
+    ("loss", "lam", "monitor"),
+    [(Margin(1.0), 0.02, "accuracy"), (Margin(1.0), 0.02, "risk"), (Logistic(), 0.0, "risk")],
+)
+def test_kept_weights_are_the_best_and_as_good_as_reported(data, rng, loss, lam, monitor, batch_size):
+    X, y = data
+    weights = rng.uniform(0.5, 2.0, size=20)
+    stopping = Stopping(max_iter=12, monitor=monitor, perfect=False)
+    models = [start(seed, lam=lam, eta=1.0) for seed in range(5)]
+    for got in train(X, y, loss, models, stopping, weights=weights, batch_size=batch_size):
+        f = elastic_inner_product(X, got.W[0, ..., 0]) + got.b[0]
+        values = np.maximum(0, 1 - y * f) if loss == Margin(1.0) else np.logaddexp(0, -y * f)
+        risk = np.average(values, weights=weights) + lam * (got.W**2).sum()
+        assert got.risk == pytest.approx(risk, rel=1e-12)
+        assert got.mistakes == np.sum((f >= 0) != (y > 0))
+        assert got.n_epochs == len(got.history) == len(got.mistakes_history) == 12
+        if monitor == "risk":
+            assert got.risk == got.history.min()
+        else:
+            fewest = got.mistakes_history == got.mistakes_history.min()
+            assert got.mistakes == got.mistakes_history.min()
+            assert got.risk == got.history[fewest].min()
+
+
+@KINDS
+def test_stops_when_perfect(data, batch_size):
+    X = data[0]
+    y = np.where(X[:, 0] > 0, 1.0, -1.0)  # the first sample meets the first cell on every path
+    stopping = Stopping(max_iter=1000, patience=1000)
+    (got,) = train(X, y, Margin(1.0), [start(0)], stopping, batch_size=batch_size)
+    assert got.reason == "perfect training accuracy"
+    assert got.mistakes == 0
+    assert got.mistakes_history[-1] == 0
+    assert (got.mistakes_history[:-1] > 0).all()
+    assert got.n_epochs < 1000
+    (on,) = train(X, y, Margin(1.0), [start(0)], RISK, batch_size=batch_size)
+    assert on.reason == "max_iter epochs"
+    assert on.n_epochs == len(on.history) == 8
+
+
+@KINDS
+@pytest.mark.parametrize("monitor", ["accuracy", "risk"])
+def test_stops_without_improvement(data, monitor, batch_size):
+    X, y = data
+    stopping = Stopping(max_iter=1000, monitor=monitor, patience=6, tol=0.01)
+    (got,) = train(X, y, Margin(1.0), [start(0, eta=0.5)], stopping, batch_size=batch_size)
+    assert got.reason == "no improvement"
+    watched = got.mistakes_history if monitor == "accuracy" else got.history
+    tolerance = 0 if monitor == "accuracy" else 0.01
+    lowest = np.minimum.accumulate(np.append(np.inf, watched))
+    progress = [t for t, (before, now) in enumerate(pairwise(lowest)) if now < before - tolerance]
+    assert got.n_epochs == progress[-1] + 1 + 6
+
+
+@KINDS
+def test_divergence_is_caught_and_leaves_finite_weights(data, batch_size):
+    """One model diverges; its neighbours in the lanes are none the worse."""
+    X, y = data
+    models = [start(0, eta=0.01), start(1, eta=1e3), start(2, eta=0.02)]
+    stopping = RISK._replace(max_iter=200, patience=200)
+    with pytest.warns(ConvergenceWarning, match=r"1 of 3 models diverged.*smaller eta"):
+        good, bad, other = train(X, y, Squared(), models, stopping, batch_size=batch_size)
+    assert bad.reason == "diverged"
+    assert np.isfinite(bad.W).all()
+    assert np.isfinite(bad.b).all()
+    assert not np.isfinite(bad.history[-1])
+    assert bad.n_epochs == len(bad.history) < 200
+    alone = train(X, y, Squared(), [models[0], models[2]], stopping, batch_size=batch_size)
+    assert [good.W.tolist(), other.W.tolist()] == [found.W.tolist() for found in alone]
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+@pytest.mark.parametrize("monitor", ["accuracy", "risk"])
+def test_divergence_is_caught_where_outputs_are_not_numbers(data, monitor):
+    """Outputs that are NaN must not pass for outputs beyond the margin."""
+    X, y = data
+    stopping = Stopping(max_iter=50, monitor=monitor, perfect=False)
+    with pytest.warns(ConvergenceWarning, match="diverged"):
+        (got,) = train(1e3 * X, y, Margin(1.0), [start(0, eta=1e305)], stopping)
+    assert got.reason == "diverged"
+    assert np.isfinite(got.W).all()
+
+
+@KINDS
+@pytest.mark.parametrize("runs", [0, 3])
+def test_interrupted_keeps_the_best_so_far(data, monkeypatch, batch_size, runs):
+    X, y = data
+    driver = Bank if batch_size is None else Batches
+    original, calls = driver.run, []
+
+    def run(self, epochs):
+        if len(calls) == runs:
+            raise KeyboardInterrupt
+        calls.append(epochs)
+        original(self, epochs)
+
+    models = [start(0), start(1)]
+    monkeypatch.setattr(driver, "run", run)
+    with pytest.warns(ConvergenceWarning, match="interrupted; the best weights so far are kept"):
+        found = train(X, y, Logistic(), models, RISK._replace(max_iter=10**6), batch_size=batch_size)
+    monkeypatch.undo()
+    assert [solution.reason for solution in found] == ["interrupted"] * 2
+    assert {solution.n_epochs for solution in found} == {sum(calls)}
+    if runs == 0:
+        assert [s.W.tolist() for s in found] == [model.W.tolist() for model in models]
+        assert [s.mistakes for s in found] == [-1, -1]
+    else:
+        stopping = RISK._replace(max_iter=sum(calls))
+        refs = train(X, y, Logistic(), models, stopping, batch_size=batch_size)
+        assert [s.W.tolist() for s in found] == [s.W.tolist() for s in refs]
+        assert [s.history.tolist() for s in found] == [s.history.tolist() for s in refs]
+
+
+def test_interrupted_inside_the_kernel(data, monkeypatch):
+    """Python raises the interrupt when the kernel has returned: its epochs count."""
+    X, y = data
+    kernel, calls = incremental.train_serial, []
+
+    def train_serial(*arguments):
+        kernel(*arguments)
+        calls.append(arguments[-1])
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(incremental, "train_serial", train_serial)
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        (got,) = train(X, y, Logistic(), [start(0)], RISK._replace(max_iter=10**6))
+    assert got.n_epochs == len(got.history) == len(got.mistakes_history) == sum(calls)
+    assert got.risk == got.history.min()
+
+
+# --- Many models
+
+
+@pytest.mark.parametrize("count", [3, 12, 30])
+def test_models_do_not_see_each_other(data, rng, count):
+    """In lanes of 8, 16 or 32 a model is trained as it is alone, bit for bit."""
+    X, y = data
+    problem = Problem(SeriesCollection.of(X), np.stack([y, rng.permutation(y)]), Margin(1.0))
+    masks = np.stack([np.ones(20), rng.integers(0, 3, size=20)])
+    numbers = rng.uniform(0.01, 1.0, size=(count, 3))
+    models = [start(i, eta=e, lam=0.1 * p, loss_parameters=(xi,)) for i, (e, p, xi) in enumerate(numbers)]
+    for i, model in enumerate(models):
+        model.rows, model.split = [i % 2], int(i >= count - 2)
+
+    def run(chosen):
+        splits = [Split(mask, np.random.RandomState(7)) for mask in masks]
+        return solve(problem, chosen, splits, schedule=Decay(0.0), stopping=RISK)
+
+    together = run(models)
+    for i in (0, 1, count - 2, count - 1):
+        (alone,) = run([models[i]])
+        assert together[i].W.tolist() == alone.W.tolist()
+        assert together[i].b.tolist() == alone.b.tolist()
+        assert together[i].history == pytest.approx(alone.history, rel=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"optimizer": "adam"}, "optimizer='adam' needs a batch_size, got batch_size=None"),
+        ({"optimizer": "newton", "batch_size": 4}, "optimizer must be one of .* got 'newton'"),
+        ({"optimizer": 3, "batch_size": 4}, "optimizer must be one of .* got 3"),
+    ],
+)
+def test_wrong_optimizers_are_named(data, options, message):
+    with pytest.raises(ValueError, match=message):
+        train(*data, Logistic(), [start(0)], **options)
+
+
+def test_progress_is_shown_on_request(data, capsys):
+    train(*data, Logistic(), [start(0)], RISK)
+    assert capsys.readouterr().err == ""
+    train(*data, Logistic(), [start(0)], RISK, verbose=1)
+    shown = capsys.readouterr()
+    assert "epoch 8 of at most 8" in shown.err
+    assert shown.out == ""
