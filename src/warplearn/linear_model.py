@@ -269,8 +269,7 @@ class ElasticLinearClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         if first:
             self._random_state = check_random_state(self.random_state)
             self._first_code = int(codes[0])
-        rows: int = self.n_features_in_
-        n = max(rows, series.max_length)
+        n = max(int(getattr(self, "n_features_in_", 0)), series.max_length)
         assembly = self.assemble(
             series, codes, np.arange(len(series)), self._random_state,
             n=n, m=None if first else self.coef_.shape[2], first_code=self._first_code,

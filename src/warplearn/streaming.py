@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -42,7 +41,7 @@ class ElasticStream:
         n_streams: int = 1,
         alphabet: Any = None,
     ) -> None:
-        if not isinstance(n_streams, Integral) or n_streams < 1:
+        if not isinstance(n_streams, (int, np.integer)) or n_streams < 1:
             raise ValueError(f"n_streams must be a positive integer, got {n_streams!r}")
         units, n, m, d = W.shape
         self.n_streams, self.max_length, self.n_channels = n_streams, n, d
@@ -86,7 +85,7 @@ class ElasticStream:
         """
         given = np.asarray(self._encoded(sample), dtype=self._W.dtype)
         shape = (self.n_streams, self.n_channels)
-        allowed = [shape]
+        allowed: list[tuple[int, ...]] = [shape]
         allowed += [shape[1:]] if self.n_streams == 1 else []
         allowed += [shape[:1]] if self.n_channels == 1 else []
         allowed += [()] if shape == (1, 1) else []
