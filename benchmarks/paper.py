@@ -53,7 +53,8 @@ PAPER = {
     },
 }  # fmt: skip
 
-RATES = {"eta": 2.0 ** np.arange(-10, 1)}
+# Of candidates with the same accuracy the first one wins: the largest rate, the smallest lambda.
+RATES = {"eta": 2.0 ** np.arange(0, -11, -1)}
 METHODS = {
     "ePERC": (ElasticPerceptron, RATES),
     "eLOGR": (ElasticLogisticRegression, RATES),

@@ -22,7 +22,7 @@ from warplearn._kernels.backward import backward, path_of_lane
 from warplearn._kernels.blocks import pack, tile_for, unpack_lane
 from warplearn._kernels.forward import ROWS, forward
 from warplearn._kernels.grid import lane_limits
-from warplearn._kernels.lanes import BANK, BATCH, aligned_empty, lanes_for, store
+from warplearn._kernels.lanes import BANK, BATCH, aligned_empty, fill, lanes_for, store
 from warplearn._kernels.records import Static, number
 
 MASK_DTYPES = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
@@ -83,7 +83,7 @@ def _run_task(plan, cost, laned, shared, grids, upstream, output, task, tasks):
         if batch:
             size = longest * d
         pack(lanes, tile, source, starts, size, block)
-        slopes[:] = 0
+        fill(slopes, 0)
         limited = -1
         for position in range(first if triangular else 0, len(item_order)):
             item = item_order[position]
@@ -92,7 +92,7 @@ def _run_task(plan, cost, laned, shared, grids, upstream, output, task, tasks):
             else:
                 x, x_start, w, w_start, m = items, item * item_stride, block, 0, columns[0]
                 shortest = longest = lengths[item]
-                rows[:] = longest
+                fill(rows, longest)
             for lane in range(count):
                 ends[lane] = rows[lane] - 1
             if number(banded) and not (batch and limited == m):
@@ -111,7 +111,7 @@ def _run_task(plan, cost, laned, shared, grids, upstream, output, task, tasks):
                     values[item * laned_step + case * item_step] = lane_values[lane]
             if number(traced):
                 wanted = 0
-                lane_upstream[:] = 0
+                fill(lane_upstream, 0)
                 for lane in range(filled):
                     factor = upstream[order[first + lane] * laned_step + item * item_step]
                     lane_upstream[lane] = factor

@@ -25,7 +25,17 @@ from warplearn._kernels.backward import backward
 from warplearn._kernels.blocks import pack
 from warplearn._kernels.forward import ROWS, forward
 from warplearn._kernels.grid import lane_limits
-from warplearn._kernels.lanes import BANK, BATCH, absolute, aligned_empty, like, load, store, where
+from warplearn._kernels.lanes import (
+    BANK,
+    BATCH,
+    absolute,
+    aligned_empty,
+    fill,
+    like,
+    load,
+    store,
+    where,
+)
 from warplearn._kernels.lanes import total as sum_of
 from warplearn._kernels.lone import lone_backward, lone_forward, unskew
 from warplearn._kernels.parts import (
@@ -48,6 +58,15 @@ _SMALLEST_SCALE = 1e-3
 RUNNING, PERFECT, STALE, DIVERGED = 0, 1, 2, 3
 
 
+@njit(nogil=True)
+def greatest(lengths):
+    """The greatest length."""
+    most = 0
+    for length in lengths:
+        most = max(most, length)
+    return most
+
+
 # How a step is made: with matrices in lanes (a bank), or with the rows of a lone matrix in lanes.
 
 
@@ -62,9 +81,9 @@ def _score_bank(lone, traced, lanes, channels, banded, cost, data, case, shape, 
     kept, ends, values, low, high, hull, rows, _, steps, _ = work
     count, d = number(lanes), number(channels)
     k = lengths[case]
-    ends[:] = k - 1
+    fill(ends, k - 1)
     if number(banded):
-        rows[:] = k
+        fill(rows, k)
         lane_limits(lanes, radius, rows, k, m, low, high, hull)
     for block in range(len(matrices)):
         best = forward(
@@ -80,8 +99,8 @@ def _score_lone(lone, traced, lanes, channels, banded, cost, data, case, shape, 
     x, x_stride, lengths = data
     kept, _, _, _, _, _, _, series, steps, _ = work
     k = lengths[case]
-    series[:k] = x[case * x_stride : case * x_stride + k]
-    series[k:] = 0
+    for i in range(len(series)):
+        series[i] = x[case * x_stride + i] if i < k else 0
     f[0] = lone_forward(lanes, cost, series, k, matrices[0], shape[0], kept, steps[0])
 
 
@@ -126,7 +145,7 @@ def _score_cases_lone(lone, plan, cost, data, cases, shape, matrices, work, tabl
     x, x_stride, lengths = data
     m, _, mask = shape
     wide = tile  # a cache line of lanes
-    count, n = number(wide), lengths.max()
+    count, n = number(wide), greatest(lengths)
     matrix = np.empty(n * m, x.dtype)
     unskew(number(lanes), matrices[0], n, m, matrix)
     block, kept = aligned_empty(n * count, x), aligned_empty(m * count, x)
@@ -194,7 +213,7 @@ def _fold(lone, lanes, scale, matrices, scratch):
         for at in range(0, matrices.shape[1], count):
             w = load(lanes, matrices[block], at) * factor
             store(matrices[block], at, where(absolute(w) < _NEGLIGIBLE, like(w, 0.0), w))
-    scale[:] = 1.0
+    fill(scale, 1.0)
 
 
 @njit(nogil=True)
@@ -233,21 +252,25 @@ def _blend(lanes, shares, source, target, scratch):
 def _project(lone, lanes, limit, matrices, bias, size, models, scratch):
     """Project the parameters of every model onto the ball of radius `limit`."""
     count = number(lanes)
-    norms = bias * bias
+    norms = np.zeros(models)
+    for unit in range(models * size):
+        norms[unit // size] += bias[unit] * bias[unit]
     for block in range(len(matrices)):
         _norms(lanes, matrices[block], scratch)
         for lane in range(count):
-            norms[_unit(lone, lanes, block, lane)] += scratch[lane]
-    for model in range(models):
-        total = norms[model * size : (model + 1) * size].sum()
-        if total > limit * limit:
-            factor = limit / np.sqrt(total)
-            bias[model * size : (model + 1) * size] *= factor
-            for block in range(len(matrices)):
-                for lane in range(count):
-                    if _unit(lone, lanes, block, lane) // size == model:
-                        for at in range(lane, matrices.shape[1], count):
-                            matrices[block, at] *= matrices.dtype.type(factor)
+            unit = _unit(lone, lanes, block, lane)
+            if unit < models * size:
+                norms[unit // size] += scratch[lane]
+    for unit in range(models * size):
+        if norms[unit // size] > limit * limit:
+            bias[unit] *= limit / np.sqrt(norms[unit // size])
+    for block in range(len(matrices)):
+        for lane in range(count):
+            unit = _unit(lone, lanes, block, lane)
+            if unit < models * size and norms[unit // size] > limit * limit:
+                factor = limit / np.sqrt(norms[unit // size])
+                for at in range(lane, matrices.shape[1], count):
+                    matrices[block, at] *= matrices.dtype.type(factor)
 
 
 @njit(nogil=True, cache=True)
@@ -289,14 +312,17 @@ def slopes_of(loss, loss_parameters, size, y, f, slopes):
 @njit(nogil=True, cache=True)
 def risks_of(loss, loss_parameters, size, y, f, weights, risks, mistakes):
     """Weighted mean loss and number of mistakes of each model."""
-    risks[:] = 0.0
-    mistakes[:] = 0.0
+    fill(risks, 0.0)
+    fill(mistakes, 0.0)
+    total = 0.0
     for case in range(len(f)):
+        total += weights[case]
         for model in range(len(loss_parameters)):
             own = with_parameters(loss, loss_parameters, model)
             risks[model] += weights[case] * model_value(own, y[case], f[case], model * size, size)
             mistakes[model] += model_mistake(own, y[case], f[case], model * size, size)
-    risks /= weights.sum()
+    for model in range(len(risks)):
+        risks[model] /= total
 
 
 @njit(nogil=True, cache=True)
@@ -312,21 +338,28 @@ def penalty_of(lanes, penalty, weights, slopes):
 
 @njit(nogil=True)
 def _train_task(
-    plan, parts, data, shape, models_of, examples, parameters, weights, rules, state, epochs
+    plan, parts, data, shape, models_of, examples, parameters, weights, rules, state, epochs, task
 ):
     lanes, channels, banded, lone, penalised, scaled, averaged = plan[:7]
     cost, loss, penalty, schedule = parts
     lengths = data[2]
     m, mask = shape[0], shape[2]
-    models, size, target_of, sign_of = models_of
-    order, example_weights, targets = examples
-    eta, lam, loss_parameters = parameters
-    matrices, bias, best_matrices, best_bias, mean_matrices, mean_bias = weights
+    size, split = models_of[1], models_of[4][task]
+    models, target_of, sign_of = models_of[0][task], models_of[2][task], models_of[3][task]
+    order = examples[0][split, :, : examples[1][split]]
+    example_weights, targets = examples[2][split], examples[3]
+    eta, lam, loss_parameters = parameters[0][task], parameters[1][task], parameters[2][task]
+    matrices, bias = weights[0][task], weights[1][task]
+    best_matrices, best_bias = weights[2][task], weights[3][task]
+    mean = min(task, len(weights[4]) - 1)  # there are none without averaging
+    mean_matrices, mean_bias = weights[4][mean], weights[5][mean]
     limit = rules[-1]
-    status, mistakes_of, risk_of, stale_of, epoch_of, history, mistakes_history, first_epoch = state
+    status, mistakes_of, risk_of = state[0][task], state[1][task], state[2][task]
+    stale_of, epoch_of = state[3][task], state[4][task]
+    history, mistakes_history, first_epoch = state[5][task], state[6][task], state[7]
 
     count = number(lanes)
-    blocks, n = len(matrices), lengths.max()
+    blocks, n = len(matrices), greatest(lengths)
     units = len(bias)
     values = aligned_empty(count, matrices[0])
     limits = n + n % ROWS if number(banded) else 0
@@ -357,7 +390,7 @@ def _train_task(
         if running == 0:
             break
         t = first_epoch + epoch
-        rates[:] = 0.0
+        fill(rates, 0.0)
         shrinks = False
         for model in range(models):
             if status[model] == RUNNING:
@@ -413,14 +446,14 @@ def _train_task(
         judged, judged_bias = matrices, bias
         if number(averaged):
             for block in range(blocks):
-                shares[:] = 1.0 / (t + 1.0)
+                fill(shares, 1.0 / (t + 1.0))
                 _blend(lanes, shares, matrices[block], mean_matrices[block], scratch)
             for unit in range(units):
                 mean_bias[unit] += (bias[unit] - mean_bias[unit]) / (t + 1.0)
             judged, judged_bias = mean_matrices, mean_bias
 
-        risks[:] = 0.0
-        mistakes[:] = 0.0
+        fill(risks, 0.0)
+        fill(mistakes, 0.0)
         total = 0.0
         for first in range(0, order.shape[1], len(table)):
             cases = order[epoch, first : first + len(table)]
@@ -436,7 +469,8 @@ def _train_task(
                     own = with_parameters(loss, loss_parameters, model)
                     risks[model] += weight * model_value(own, y, f, model * size, size)
                     mistakes[model] += model_mistake(own, y, f, model * size, size)
-        risks /= total
+        for model in range(models):
+            risks[model] /= total
         if number(penalised):
             for block in range(blocks):
                 _penalties(lanes, penalty, judged[block], scratch)
@@ -454,40 +488,13 @@ def _train_task(
             if better[unit // size]:
                 best_bias[unit] = judged_bias[unit]
         for block in range(blocks):
+            copies = False
             for lane in range(count):
                 unit = _unit(lone, lanes, block, lane)
-                shares[lane] = unit < models * size and better[unit // size]
-            if shares.any():
+                shares[lane] = 1.0 if unit < models * size and better[unit // size] else 0.0
+                copies = copies or shares[lane] > 0.0
+            if copies:
                 _blend(lanes, shares, judged[block], best_matrices[block], scratch)
-
-
-@njit(nogil=True)
-def _task(
-    plan, parts, data, shape, models_of, examples, parameters, weights, rules, state, epochs, task
-):
-    models, size, target_of, sign_of, split_of = models_of
-    orders, counts, example_weights, targets = examples
-    eta, lam, loss_parameters = parameters
-    matrices, bias, best_matrices, best_bias, mean_matrices, mean_bias = weights
-    status, mistakes_of, risk_of, stale_of, epoch_of, history, mistakes_history, first_epoch = state
-    split = split_of[task]
-    averaged = min(task, len(mean_matrices) - 1)
-    _train_task(
-        plan, parts, data, shape,
-        (models[task], size, target_of[task], sign_of[task]),
-        (orders[split, :, : counts[split]], example_weights[split], targets),
-        (eta[task], lam[task], loss_parameters[task]),
-        (
-            matrices[task], bias[task], best_matrices[task], best_bias[task],
-            mean_matrices[averaged], mean_bias[averaged],
-        ),
-        rules,
-        (
-            status[task], mistakes_of[task], risk_of[task], stale_of[task], epoch_of[task],
-            history[task], mistakes_history[task], first_epoch,
-        ),
-        epochs,
-    )  # fmt: skip
 
 
 @njit(nogil=True, cache=True)
@@ -496,7 +503,7 @@ def train_serial(
 ):
     """Run some epochs of all tasks, one task after the other."""
     for task in range(len(models_of[0])):
-        _task(
+        _train_task(
             plan, parts, data, shape, models_of, examples, parameters, weights, rules, state,
             epochs, task,
         )  # fmt: skip
@@ -508,7 +515,7 @@ def train_parallel(
 ):
     """Run some epochs of all tasks, tasks side by side in threads."""
     for task in prange(len(models_of[0])):
-        _task(
+        _train_task(
             plan, parts, data, shape, models_of, examples, parameters, weights, rules, state,
             epochs, np.int64(task),
         )  # fmt: skip

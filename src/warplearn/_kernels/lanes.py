@@ -50,6 +50,13 @@ def aligned_empty(size, like):
     return raw[start : start + size]
 
 
+@njit(nogil=True)
+def fill(array, value):
+    """Set all elements (an assignment to a slice would take the compiler much longer)."""
+    for i in range(len(array)):
+        array[i] = value
+
+
 class Vec(types.Type):
     def __init__(self, dtype: types.Float, lanes: int) -> None:
         self.dtype = dtype

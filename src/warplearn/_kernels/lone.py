@@ -15,6 +15,7 @@ import numpy as np
 from numba import njit
 
 from warplearn._kernels.lanes import (
+    fill,
     last_lane,
     load,
     maximum,
@@ -36,7 +37,7 @@ def skewed_size(count, n, m):
 @njit(nogil=True, cache=True)
 def skew(count, matrix, n, m, skewed):
     """Store an n x m matrix in skewed form; cells outside of it are 0."""
-    skewed[:] = 0
+    fill(skewed, 0)
     for i in range(n):
         stripe, lane = i // count, i % count
         for j in range(m):
@@ -64,7 +65,7 @@ def lone_forward(lanes, cost, x, k, skewed, m, kept, steps):
     """
     count = number(lanes)
     nothing = splat(lanes, x.dtype.type(-np.inf))
-    kept[:] = -np.inf
+    fill(kept, -np.inf)
     value = nothing
     diagonal = shift_in(nothing, x.dtype.type(0))  # every path starts from the corner
     for stripe in range((k + count - 1) // count):
