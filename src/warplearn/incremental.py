@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from warplearn._kernels.blocks import tile_for
 from warplearn._kernels.drive import MASK_DTYPES, flat, thread_count, threads_of
 from warplearn._kernels.epochs import train_parallel, train_serial
+from warplearn._kernels.lanes import lanes_for
 from warplearn._kernels.local import Product
 from warplearn._kernels.lone import skew, skewed_size, unskew
 from warplearn._kernels.records import Static
@@ -26,6 +27,12 @@ from warplearn.problem import (
 )
 
 _BANK_LANES = (32, 16, 8)
+
+
+def _lanes_for_cases(dtype: np.dtype[Any], cases: int) -> Static:
+    """Lanes for the series of a split: no more than they fill, and no less than a cache line."""
+    least, most = tile_for(dtype.itemsize).value, lanes_for(dtype).value
+    return Static(min(most, max(least, 1 << (cases - 1).bit_length())))
 
 
 class Layout(NamedTuple):
@@ -188,6 +195,7 @@ class Bank:
                 Static(penalised and scales),
                 Static(self.average),
                 tile_for(X.dtype.itemsize),
+                _lanes_for_cases(X.dtype, int(counts.max())),
             ),
             (problem.cost, problem.loss, problem.penalty, self.schedule),
             (flat(X.values), X.max_length * d, flat(X.lengths)),
@@ -206,7 +214,14 @@ class Bank:
                 np.ascontiguousarray(problem.targets, np.float64),
             ),
             (self.eta, self.lam, self.loss_parameters),
-            (self.weights, self.bias, self.best, self.best_bias, self.mean, self.mean_bias),
+            (
+                self.weights,
+                self.bias,
+                self.best,
+                self.best_bias,
+                self.mean,
+                self.mean_bias,
+            ),
             stopping.rules(),
             (
                 self.status,
@@ -229,7 +244,7 @@ class Bank:
 
     def solutions(self, interrupted: bool = False) -> list[Solution]:
         """The best parameters so far, in the order in which the models were given."""
-        self.weights = self.weights[:0]  # training is over: make room for the solutions
+        self.weights = np.empty(0)  # training is over: make room for the solutions
         history = np.concatenate(self.history, axis=2) if self.history else None
         mistakes = np.concatenate(self.mistakes_history, axis=2) if self.history else None
         size = self.problem.size

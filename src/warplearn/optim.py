@@ -30,6 +30,7 @@ from warplearn.schedules import Constant
 __all__ = ["Adam", "Model", "Momentum", "Problem", "Solution", "Split", "Stopping", "solve"]
 
 _CHUNK_SECONDS = 0.25
+_BEYOND_MEASURE = 1e12
 _CONSTANT, _UNTIL_PERFECT = Constant(), Stopping()
 
 
@@ -113,9 +114,19 @@ def solve(
         interrupted = True
     if verbose:
         print(file=sys.stderr)
-    solutions = steps.solutions(interrupted)
+    solutions = [
+        found._replace(reason="diverged") if _exploded(found) else found
+        for found in steps.solutions(interrupted)
+    ]
     _warn(solutions)
     return solutions
+
+
+def _exploded(solution: Solution) -> bool:
+    """Whether the risk grew beyond measure, though falling rates kept it from overflowing."""
+    return len(solution.history) > 0 and not (
+        solution.history[-1] <= _BEYOND_MEASURE * max(1.0, solution.risk)
+    )
 
 
 def _is_name(optimizer: Any) -> bool:
@@ -138,8 +149,8 @@ def _warn(solutions: Sequence[Solution]) -> None:
     diverged = sum(solution.reason == "diverged" for solution in solutions)
     if diverged:
         warnings.warn(
-            f"{diverged} of {len(solutions)} models diverged: the risk became infinite or NaN. "
-            "The last good weights are kept; try a smaller eta.",
+            f"{diverged} of {len(solutions)} models diverged: the risk grew beyond measure. "
+            "The best weights before that are kept; try a smaller eta.",
             ConvergenceWarning,
             stacklevel=3,
         )

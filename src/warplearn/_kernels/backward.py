@@ -105,12 +105,11 @@ def backward(
             if goes_on:
                 next_low = j
                 next_high = max(next_high, j)
-            if number(want_cells):
-                if here:
-                    cells[count, 0] = i
-                    cells[count, 1] = j
-                    cells[count, 2] = here
-                    count += 1
+            if number(want_cells) and here:
+                cells[count, 0] = i
+                cells[count, 1] = j
+                cells[count, 2] = here
+                count += 1
             if number(want_series) + number(want_matrix) + number(want_visits):
                 cell = i * w_stride + j * d
                 on_path = unpack(lanes, here)

@@ -7,6 +7,7 @@ of a block end about the same row.
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
 from warplearn._kernels.lanes import CACHE_LINE, transpose
@@ -33,6 +34,26 @@ def pack(lanes, tile, source, starts, size, block):
         for t in range(0, size, side):
             column = min(t, size - side)  # the last tile overlaps the one before
             transpose(tile, source, starts, lane, column, block, column * count + lane, count)
+
+
+@njit(nogil=True)
+def unpack(lanes, tile, block, first, size, target):
+    """Copy the numbers of a tile's worth of lanes, from `first` on, out of a block.
+
+    With fewer lanes than a tile has, those of all lanes.
+    """
+    count, side = number(lanes), number(tile)
+    if size < side or count < side:
+        for lane in range(min(count, side)):
+            for t in range(size):
+                target[lane * size + t] = block[t * count + first + lane]
+        return
+    rows = np.empty(side, np.int64)
+    for t in range(0, size, side):
+        start = min(t, size - side)
+        for i in range(side):
+            rows[i] = (start + i) * count
+        transpose(tile, block, rows, 0, first, target, start, size)
 
 
 @njit(nogil=True)

@@ -22,7 +22,7 @@ import numpy as np
 from numba import njit, prange
 
 from warplearn._kernels.backward import backward
-from warplearn._kernels.blocks import pack
+from warplearn._kernels.blocks import pack, unpack
 from warplearn._kernels.forward import ROWS, forward
 from warplearn._kernels.grid import lane_limits
 from warplearn._kernels.lanes import (
@@ -70,12 +70,12 @@ def greatest(lengths):
 # How a step is made: with matrices in lanes (a bank), or with the rows of a lone matrix in lanes.
 
 
-def _score(lone, traced, lanes, channels, banded, cost, data, case, shape, matrices, work, f):
+def _score(lone, lanes, channels, banded, cost, data, case, shape, matrices, work, f):
     """Score one series against the matrices of a task, without the biases."""
     raise NotImplementedError
 
 
-def _score_bank(lone, traced, lanes, channels, banded, cost, data, case, shape, matrices, work, f):
+def _score_bank(lone, lanes, channels, banded, cost, data, case, shape, matrices, work, f):
     x, x_stride, lengths = data
     m, radius, _ = shape
     kept, ends, values, low, high, hull, rows, _, steps, _ = work
@@ -87,7 +87,7 @@ def _score_bank(lone, traced, lanes, channels, banded, cost, data, case, shape, 
         lane_limits(lanes, radius, rows, k, m, low, high, hull)
     for block in range(len(matrices)):
         best = forward(
-            lanes, BANK, channels, traced, banded, cost, x, case * x_stride, matrices[block], 0,
+            lanes, BANK, channels, _YES, banded, cost, x, case * x_stride, matrices[block], 0,
             m * d, m, ends, k, k, low, high, hull, kept, steps[block],
         )  # fmt: skip
         store(values, 0, best)
@@ -95,7 +95,7 @@ def _score_bank(lone, traced, lanes, channels, banded, cost, data, case, shape, 
             f[block * count + lane] = values[lane]
 
 
-def _score_lone(lone, traced, lanes, channels, banded, cost, data, case, shape, matrices, work, f):
+def _score_lone(lone, lanes, channels, banded, cost, data, case, shape, matrices, work, f):
     x, x_stride, lengths = data
     kept, _, _, _, _, _, _, series, steps, _ = work
     k = lengths[case]
@@ -125,52 +125,63 @@ def _update_lone(lone, lanes, channels, cost, data, case, m, matrix, block, fact
     lone_backward(lanes, series, data[2][case], m, steps[0], factors[0], matrix)
 
 
-def _score_cases(lone, plan, cost, data, cases, shape, matrices, work, table):
-    """Score some series, a row of `table` each."""
+def _plain(lone, lanes, tile, matrices, first, n, m, d, plain):
+    """Copy the matrices of some outputs, from `first` on, out of their lanes."""
     raise NotImplementedError
 
 
-def _score_cases_bank(lone, plan, cost, data, cases, shape, matrices, work, table):
-    lanes, channels, banded = plan[:3]
-    for position in range(len(cases)):
-        _score(
-            lone, _NO, lanes, channels, banded, cost, data, cases[position], shape, matrices, work,
-            table[position],
-        )  # fmt: skip
+def _plain_bank(lone, lanes, tile, matrices, first, n, m, d, plain):
+    block = first // number(lanes)
+    unpack(lanes, tile, matrices[block], first - block * number(lanes), n * m * d, plain)
 
 
-def _score_cases_lone(lone, plan, cost, data, cases, shape, matrices, work, table):
-    """Many series against one matrix: here lanes are series."""
-    lanes, channels, tile = plan[0], plan[1], plan[7]
-    x, x_stride, lengths = data
-    m, _, mask = shape
-    wide = tile  # a cache line of lanes
-    count, n = number(wide), greatest(lengths)
-    matrix = np.empty(n * m, x.dtype)
-    unskew(number(lanes), matrices[0], n, m, matrix)
-    block, kept = aligned_empty(n * count, x), aligned_empty(m * count, x)
-    ends, values = aligned_empty(count, x), aligned_empty(count, x)
-    starts, hull = np.empty(count, np.int64), np.empty((0, 4), np.int64)
-    for first in range(0, len(cases), count):
-        shortest, longest = n, 0
-        for lane in range(count):
-            case = cases[min(first + lane, len(cases) - 1)]
-            starts[lane] = case * x_stride
-            ends[lane] = lengths[case] - 1
-            shortest, longest = min(shortest, lengths[case]), max(longest, lengths[case])
-        pack(wide, tile, x, starts, longest, block)
-        best = forward(
-            wide, BATCH, channels, _NO, _NO, cost, block, 0, matrix, 0, m, m, ends, shortest,
-            longest, kept, kept, hull, kept, np.empty(0, mask.dtype),
-        )  # fmt: skip
-        store(values, 0, best)
-        for lane in range(min(count, len(cases) - first)):
-            table[first + lane, 0] = values[lane]
+def _plain_lone(lone, lanes, tile, matrices, first, n, m, d, plain):
+    unskew(number(lanes), matrices[0], n, m, plain)
 
 
 switch(_score, _score_bank, _score_lone)
 switch(_update, _update_bank, _update_lone)
-switch(_score_cases, _score_cases_bank, _score_cases_lone)
+switch(_plain, _plain_bank, _plain_lone)
+
+
+@njit(nogil=True)
+def _score_cases(plan, cost, data, cases, shape, used, matrices, table):
+    """Score some series, a row of `table` each: here lanes are series, some matrices at a time."""
+    lanes, channels, banded, lone = plan[:4]
+    tile, wide = plan[7], plan[8]
+    x, x_stride, lengths = data
+    m, radius, mask = shape
+    d, count = number(channels), number(wide)
+    n = greatest(lengths)
+    group = 1 if number(lone) else min(number(tile), number(lanes))
+    plain = np.empty(group * n * m * d, x.dtype)
+    block, kept = aligned_empty(n * d * count, x), aligned_empty(m * count, x)
+    ends, values = aligned_empty(count, x), aligned_empty(count, x)
+    starts, rows = np.empty(count, np.int64), np.empty(count, np.int64)
+    limits = n + n % ROWS if number(banded) else 0
+    low, high = aligned_empty(limits * count, x), aligned_empty(limits * count, x)
+    hull = np.empty((limits, 4), np.int64)
+    for first_unit in range(0, used, group):
+        _plain(lone, lanes, tile, matrices, first_unit, n, m, d, plain)
+        for first in range(0, len(cases), count):
+            shortest, longest = n, 0
+            for lane in range(count):
+                case = cases[min(first + lane, len(cases) - 1)]
+                starts[lane], rows[lane] = case * x_stride, lengths[case]
+                ends[lane] = rows[lane] - 1
+                shortest, longest = min(shortest, rows[lane]), max(longest, rows[lane])
+            pack(wide, tile, x, starts, longest * d, block)
+            if number(banded):
+                lane_limits(wide, radius, rows, longest, m, low, high, hull)
+            for unit in range(first_unit, min(first_unit + group, used)):
+                best = forward(
+                    wide, BATCH, channels, _NO, banded, cost, block, 0,
+                    plain, (unit - first_unit) * n * m * d, m * d, m, ends, shortest, longest,
+                    low, high, hull, kept, np.empty(0, mask.dtype),
+                )  # fmt: skip
+                store(values, 0, best)
+                for lane in range(min(count, len(cases) - first)):
+                    table[first + lane, unit] = values[lane]
 
 
 @njit(nogil=True, forceinline=True)
@@ -203,17 +214,20 @@ def _shrink(lanes, penalty, amounts, matrix, scratch):
 
 
 @njit(nogil=True)
-def _fold(lone, lanes, scale, matrices, scratch):
-    """Multiply the matrices by their scales, which become 1."""
+def _fold(lone, lanes, below, scale, matrices, scratch):
+    """Multiply the matrices whose scale is less than `below` by it; the scale becomes 1."""
     count = number(lanes)
     for block in range(len(matrices)):
         for lane in range(count):
-            scratch[lane] = scale[_unit(lone, lanes, block, lane)]
+            own = scale[_unit(lone, lanes, block, lane)]
+            scratch[lane] = own if own < below else 1.0
         factor = load(lanes, scratch, 0)
         for at in range(0, matrices.shape[1], count):
             w = load(lanes, matrices[block], at) * factor
             store(matrices[block], at, where(absolute(w) < _NEGLIGIBLE, like(w, 0.0), w))
-    fill(scale, 1.0)
+    for unit in range(len(scale)):
+        if scale[unit] < below:
+            scale[unit] = 1.0
 
 
 @njit(nogil=True)
@@ -338,17 +352,36 @@ def penalty_of(lanes, penalty, weights, slopes):
 
 @njit(nogil=True)
 def _train_task(
-    plan, parts, data, shape, models_of, examples, parameters, weights, rules, state, epochs, task
+    plan,
+    parts,
+    data,
+    shape,
+    models_of,
+    examples,
+    parameters,
+    weights,
+    rules,
+    state,
+    epochs,
+    task,
 ):
     lanes, channels, banded, lone, penalised, scaled, averaged = plan[:7]
     cost, loss, penalty, schedule = parts
     lengths = data[2]
     m, mask = shape[0], shape[2]
     size, split = models_of[1], models_of[4][task]
-    models, target_of, sign_of = models_of[0][task], models_of[2][task], models_of[3][task]
+    models, target_of, sign_of = (
+        models_of[0][task],
+        models_of[2][task],
+        models_of[3][task],
+    )
     order = examples[0][split, :, : examples[1][split]]
     example_weights, targets = examples[2][split], examples[3]
-    eta, lam, loss_parameters = parameters[0][task], parameters[1][task], parameters[2][task]
+    eta, lam, loss_parameters = (
+        parameters[0][task],
+        parameters[1][task],
+        parameters[2][task],
+    )
     matrices, bias = weights[0][task], weights[1][task]
     best_matrices, best_bias = weights[2][task], weights[3][task]
     mean = min(task, len(weights[4]) - 1)  # there are none without averaging
@@ -401,7 +434,19 @@ def _train_task(
         for position in range(order.shape[1]):
             case = order[epoch, position]
             weight = example_weights[case]
-            _score(lone, _YES, lanes, channels, banded, cost, data, case, shape, matrices, work, f)
+            _score(
+                lone,
+                lanes,
+                channels,
+                banded,
+                cost,
+                data,
+                case,
+                shape,
+                matrices,
+                work,
+                f,
+            )
             for unit in range(units):
                 f[unit] = scale[unit] * f[unit] + bias[unit]
             _targets(case, targets, target_of, sign_of, y)
@@ -417,7 +462,7 @@ def _train_task(
                     fold = fold or scale[unit] < _SMALLEST_SCALE
             if number(scaled):
                 if fold:
-                    _fold(lone, lanes, scale, matrices, scratch)
+                    _fold(lone, lanes, _SMALLEST_SCALE, scale, matrices, scratch)
                 for unit in range(models * size):
                     slopes[unit] /= scale[unit]
             for block in range(blocks):
@@ -440,7 +485,7 @@ def _train_task(
                     )  # fmt: skip
 
         if number(scaled):
-            _fold(lone, lanes, scale, matrices, scratch)
+            _fold(lone, lanes, np.inf, scale, matrices, scratch)
         if limit > 0.0:
             _project(lone, lanes, limit, matrices, bias, size, models, scratch)
         judged, judged_bias = matrices, bias
@@ -457,7 +502,7 @@ def _train_task(
         total = 0.0
         for first in range(0, order.shape[1], len(table)):
             cases = order[epoch, first : first + len(table)]
-            _score_cases(lone, plan, cost, data, cases, shape, judged, work, table)
+            _score_cases(plan, cost, data, cases, shape, models * size, judged, table)
             for position in range(len(cases)):
                 case = cases[position]
                 weight = example_weights[case]
@@ -483,7 +528,18 @@ def _train_task(
             if status[model] == RUNNING:
                 history[model, epoch] = risks[model]
                 mistakes_history[model, epoch] = mistakes[model]
-        judge(t, risks, mistakes, rules, status, mistakes_of, risk_of, stale_of, epoch_of, better)
+        judge(
+            t,
+            risks,
+            mistakes,
+            rules,
+            status,
+            mistakes_of,
+            risk_of,
+            stale_of,
+            epoch_of,
+            better,
+        )
         for unit in range(models * size):
             if better[unit // size]:
                 best_bias[unit] = judged_bias[unit]
@@ -499,7 +555,17 @@ def _train_task(
 
 @njit(nogil=True, cache=True)
 def train_serial(
-    plan, parts, data, shape, models_of, examples, parameters, weights, rules, state, epochs
+    plan,
+    parts,
+    data,
+    shape,
+    models_of,
+    examples,
+    parameters,
+    weights,
+    rules,
+    state,
+    epochs,
 ):
     """Run some epochs of all tasks, one task after the other."""
     for task in range(len(models_of[0])):
@@ -511,7 +577,17 @@ def train_serial(
 
 @njit(nogil=True, cache=True, parallel=True)
 def train_parallel(
-    plan, parts, data, shape, models_of, examples, parameters, weights, rules, state, epochs
+    plan,
+    parts,
+    data,
+    shape,
+    models_of,
+    examples,
+    parameters,
+    weights,
+    rules,
+    state,
+    epochs,
 ):
     """Run some epochs of all tasks, tasks side by side in threads."""
     for task in prange(len(models_of[0])):

@@ -96,39 +96,31 @@ def _sweep(
     return above, a, b
 
 
-@njit(nogil=True)
-def forward(
+@njit(nogil=True, forceinline=True)
+def begin(lanes, m, kept):
+    """Prepare the kept row for the first rows; returns the values known so far, which are none."""
+    nothing = splat(lanes, kept.dtype.type(-np.inf))
+    for j in range(m):
+        store(kept, j * number(lanes), nothing)
+    return nothing
+
+
+@njit(nogil=True, forceinline=True)
+def advance(
     lanes, role, channels, traced, banded, cost,
     x, x_start, w, w_start, w_stride, m, ends, shortest, longest, low, high, hull, kept, steps,
+    start, stop_row, result,
 ):  # fmt: skip
-    """Scores of the best paths, one a lane.
+    """Rows `start`, an even number, to `stop_row`, after `begin` and all rows before.
 
-    Parameters
-    ----------
-    lanes, role, channels, traced, banded : Static
-        How many lanes; which operand is laned; channels (a plain int if not known to the
-        compiler); whether to fill `steps`; whether there is a band.
-    cost : local score
-    x, x_start : series, flat, and where it starts
-    w, w_start, w_stride : matrix, flat, where it starts and how far its rows are apart
-    m : int
-        Columns.
-    ends : array of lanes
-        Index of each lane's last row.
-    shortest, longest : int
-        The fewest and the most rows of any lane.
-    low, high, hull : limits of the band (see `grid.lane_limits`)
-    kept : work space of m vectors
-    steps : work space of 2 m masks a row, for rows rounded up to an even number
+    Parameters as for `forward`; returns `result` with the values of the lanes that end there.
     """
     count, d = number(lanes), number(channels)
     nothing = splat(lanes, kept.dtype.type(-np.inf))
-    for j in range(m):
-        store(kept, j * count, nothing)
-    above = splat(lanes, kept.dtype.type(0))  # every path starts from the corner before (0, 0)
-    result = nothing
+    # Every path starts from the corner before (0, 0).
+    above = splat(lanes, kept.dtype.type(0)) if start == 0 else nothing
     last = load(lanes, ends, 0)
-    for i in range(0, longest, ROWS):
+    for i in range(start, stop_row, ROWS):
         # A row behind the end repeats the last one: no lane's value comes from it.
         next_i = min(i + 1, longest - 1)
         x0, x1 = x_start + i * d, x_start + next_i * d
@@ -163,3 +155,36 @@ def forward(
             result = where(last == i, a, result)
             result = where(last == i + 1, b, result)
     return result
+
+
+@njit(nogil=True)
+def forward(
+    lanes, role, channels, traced, banded, cost,
+    x, x_start, w, w_start, w_stride, m, ends, shortest, longest, low, high, hull, kept, steps,
+):  # fmt: skip
+    """Scores of the best paths, one a lane.
+
+    Parameters
+    ----------
+    lanes, role, channels, traced, banded : Static
+        How many lanes; which operand is laned; channels (a plain int if not known to the
+        compiler); whether to fill `steps`; whether there is a band.
+    cost : local score
+    x, x_start : series, flat, and where it starts
+    w, w_start, w_stride : matrix, flat, where it starts and how far its rows are apart
+    m : int
+        Columns.
+    ends : array of lanes
+        Index of each lane's last row.
+    shortest, longest : int
+        The fewest and the most rows of any lane.
+    low, high, hull : limits of the band (see `grid.lane_limits`)
+    kept : work space of m vectors
+    steps : work space of 2 m masks a row, for rows rounded up to an even number
+    """
+    result = begin(lanes, m, kept)
+    return advance(
+        lanes, role, channels, traced, banded, cost,
+        x, x_start, w, w_start, w_stride, m, ends, shortest, longest, low, high, hull, kept, steps,
+        0, longest, result,
+    )  # fmt: skip
