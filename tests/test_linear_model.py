@@ -252,7 +252,10 @@ def test_explanations_follow_the_path():
     found.coef_ = np.array([[[1.0, -5.0], [3.0, 2.0]]])
     found.intercept_, found.mix_ = np.array([0.5]), np.array([[1.0]])
     contributions, bias = found.explain([[1.0, 2.0], [1.0, -1.0]])
-    assert contributions.tolist() == [[1.0, 10.0], [1.0, -2.0]]  # paths (0,0) (1,0) (1,1); (0,0) (1,1)
+    assert contributions.tolist() == [
+        [1.0, 10.0],
+        [1.0, -2.0],
+    ]  # paths (0,0) (1,0) (1,1); (0,0) (1,1)
     assert bias == 0.5
 
 
@@ -301,13 +304,13 @@ def test_band_and_float32(data):
 def test_threads_and_restarts_do_not_change_results(three, two_threads):
     X, y = three
     fits = [
-        ElasticMarginPerceptron(n_init=4, n_jobs=n_jobs, **PLAIN).fit(X, y) for n_jobs in (1, 2)
+        ElasticLinearSVC(lam=0.1, n_init=4, n_jobs=n_jobs, **PLAIN).fit(X, y) for n_jobs in (1, 2)
     ]
     assert fits[0].coef_.tolist() == fits[1].coef_.tolist()
     assert fits[0].intercept_.tolist() == fits[1].intercept_.tolist()
     assert [h.tolist() for h in fits[0].history_] == [h.tolist() for h in fits[1].history_]
     batches = [
-        ElasticMarginPerceptron(n_init=2, batch_size=8, n_jobs=n_jobs, **PLAIN).fit(X, y).coef_
+        ElasticLinearSVC(n_init=2, batch_size=8, n_jobs=n_jobs, **PLAIN).fit(X, y).coef_
         for n_jobs in (1, 2)
     ]
     assert batches[0].tolist() == batches[1].tolist()

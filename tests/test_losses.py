@@ -105,7 +105,9 @@ def kinks(loss, y):
     return [y - loss.delta, y + loss.delta] if isinstance(loss, Huber) else []
 
 
-@pytest.mark.parametrize("loss", [Logistic(), Margin(0.0), Margin(0.7), Squared(), Huber(0.6)], ids=repr)
+@pytest.mark.parametrize(
+    "loss", [Logistic(), Margin(0.0), Margin(0.7), Squared(), Huber(0.6)], ids=repr
+)
 @given(f=st.floats(-30, 30), y=st.sampled_from([-1.0, 1.0]))
 def test_slope_is_the_derivative(loss, f, y):
     if any(abs(f - kink) < 1e-4 for kink in kinks(loss, y)):
@@ -266,9 +268,7 @@ def naive_risk(X, y, weights, W, b, loss, *, lam, penalty, cost, band):
     ],
     ids=lambda case: type(case).__name__ if isinstance(case, tuple) else repr(case),
 )
-def test_an_epoch_is_the_naive_one(
-    loss, size, channels, cost, band, penalty, lam, batch_size, rng
-):
+def test_an_epoch_is_the_naive_one(loss, size, channels, cost, band, penalty, lam, batch_size, rng):
     lengths = [6, 4, 5, 6, 3, 6, 5]
     X = [rng.normal(size=(channels, k)) for k in lengths]
     weights = np.array([1.0, 0.5, 2.0, 1.0, 0.0, 1.5, 1.0])
@@ -281,13 +281,16 @@ def test_an_epoch_is_the_naive_one(
     ref_W, ref_b = naive_epoch(columns, y, weights, W, b, loss, eta=0.1, **options)
     ref_risk = naive_risk(columns, y, weights, ref_W, ref_b, loss, **options)
 
-    problem = Problem(
-        SeriesCollection.of(X), y, loss, size, costs.NAMES[cost], band, penalty
-    )
+    problem = Problem(SeriesCollection.of(X), y, loss, size, costs.NAMES[cost], band, penalty)
     model = Model(W, b, 0.1, lam, tuple(loss), range(size), [1.0] * size)
     split = Split(weights, np.random.RandomState(0), shuffle=False)
     (got,) = solve(
-        problem, [model], [split], batch_size=batch_size, schedule=Decay(0.0), stopping=KEEP_THE_LAST
+        problem,
+        [model],
+        [split],
+        batch_size=batch_size,
+        schedule=Decay(0.0),
+        stopping=KEEP_THE_LAST,
     )
     assert got.W == pytest.approx(ref_W, abs=1e-10)
     assert got.b == pytest.approx(ref_b, abs=1e-10)

@@ -34,7 +34,9 @@ def start(seed, size=1, **numbers):
     return Model(0.1 * random.normal(size=shape), np.zeros(size), **{"eta": 0.1, **numbers, **rows})
 
 
-def train(X, y, loss, models, stopping=RISK, *, weights=None, size=1, seed=0, shuffle=True, **options):
+def train(
+    X, y, loss, models, stopping=RISK, *, weights=None, size=1, seed=0, shuffle=True, **options
+):
     """Solve with one split, a schedule that all tests share, and any options."""
     problem = Problem(SeriesCollection.of(X), np.atleast_2d(y), loss, size)
     ones = np.ones(len(X)) if weights is None else weights
@@ -159,7 +161,9 @@ def test_averages_are_means_over_epochs(data, batch_size):
     ("loss", "lam", "monitor"),
     [(Margin(1.0), 0.02, "accuracy"), (Margin(1.0), 0.02, "risk"), (Logistic(), 0.0, "risk")],
 )
-def test_kept_weights_are_the_best_and_as_good_as_reported(data, rng, loss, lam, monitor, batch_size):
+def test_kept_weights_are_the_best_and_as_good_as_reported(
+    data, rng, loss, lam, monitor, batch_size
+):
     X, y = data
     weights = rng.uniform(0.5, 2.0, size=20)
     stopping = Stopping(max_iter=12, monitor=monitor, perfect=False)
@@ -254,7 +258,9 @@ def test_interrupted_keeps_the_best_so_far(data, monkeypatch, batch_size, runs):
     models = [start(0), start(1)]
     monkeypatch.setattr(driver, "run", run)
     with pytest.warns(ConvergenceWarning, match="interrupted; the best weights so far are kept"):
-        found = train(X, y, Logistic(), models, RISK._replace(max_iter=10**6), batch_size=batch_size)
+        found = train(
+            X, y, Logistic(), models, RISK._replace(max_iter=10**6), batch_size=batch_size
+        )
     monkeypatch.undo()
     assert [solution.reason for solution in found] == ["interrupted"] * 2
     assert {solution.n_epochs for solution in found} == {sum(calls)}
@@ -296,7 +302,9 @@ def test_models_do_not_see_each_other(data, rng, count):
     problem = Problem(SeriesCollection.of(X), np.stack([y, rng.permutation(y)]), Margin(1.0))
     masks = np.stack([np.ones(20), rng.integers(0, 3, size=20)])
     numbers = rng.uniform(0.01, 1.0, size=(count, 3))
-    models = [start(i, eta=e, lam=0.1 * p, loss_parameters=(xi,)) for i, (e, p, xi) in enumerate(numbers)]
+    models = [
+        start(i, eta=e, lam=0.4 * p, loss_parameters=(xi,)) for i, (e, p, xi) in enumerate(numbers)
+    ]
     for i, model in enumerate(models):
         model.rows, model.split = [i % 2], int(i >= count - 2)
 

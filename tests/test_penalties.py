@@ -33,6 +33,7 @@ def net_slope(penalty, w):
 
 penalties.define(ElasticNet, net, net_slope)
 
+
 def compiled(penalty, w):
     slopes = np.empty_like(w)
     return penalty_of(Static(8), penalty, w, slopes), slopes

@@ -61,7 +61,9 @@ def data(rng):
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
 def test_clone_and_parameters(estimator):
-    changed = clone(estimator).set_params(elasticity=4, eta=0.25, polarity="-", alphabet=Alphabet("AB"))
+    changed = clone(estimator).set_params(
+        elasticity=4, eta=0.25, polarity="-", alphabet=Alphabet("AB")
+    )
     copy = clone(changed)
     assert copy is not changed
     assert copy.get_params() == changed.get_params()
@@ -72,7 +74,9 @@ def test_clone_and_parameters(estimator):
 
 def test_pipeline(data):
     X, y = data
-    pipeline = make_pipeline(StandardScaler(), ElasticLogisticRegression(elasticity=3, random_state=0))
+    pipeline = make_pipeline(
+        StandardScaler(), ElasticLogisticRegression(elasticity=3, random_state=0)
+    )
     pipeline.fit(5 + 100 * X, y)
     assert pipeline.score(5 + 100 * X, y) > 0.9
     scaled = StandardScaler().fit_transform(5 + 100 * X)
@@ -91,7 +95,9 @@ def test_pipeline_of_several_channels(rng):
 def test_search_and_cross_validation(data):
     X, y = data
     grid = {"elasticity": [1, 3], "polarity": ["+", "-"]}
-    search = GridSearchCV(ElasticMarginPerceptron(random_state=0, max_iter=20), grid, cv=3).fit(X, y)
+    search = GridSearchCV(ElasticMarginPerceptron(random_state=0, max_iter=20), grid, cv=3).fit(
+        X, y
+    )
     best = ElasticMarginPerceptron(random_state=0, max_iter=20, **search.best_params_)
     assert cross_val_score(best, X, y, cv=3).mean() == search.best_score_ > 0.6
 
@@ -219,7 +225,9 @@ def test_fit_is_so_many_epochs(rng):
         eta=0.05, lam=0.02, polarity="+", max_iter=40, early_stopping="none", **LINEAR
     ).fit(X, y)
     kept = int(got.history_[0].argmin()) + 1
-    ref = SGDClassifier(loss="hinge", eta0=0.05, alpha=0.04, max_iter=kept, tol=None, **SGD).fit(X, y)
+    ref = SGDClassifier(loss="hinge", eta0=0.05, alpha=0.04, max_iter=kept, tol=None, **SGD).fit(
+        X, y
+    )
     assert got.n_iter_ == 40
     assert got.coef_[..., 0] == pytest.approx(ref.coef_, abs=1e-11)
     assert got.intercept_ == pytest.approx(ref.intercept_, abs=1e-11)

@@ -60,7 +60,7 @@ def check_band(
                 raise ValueError(
                     f"band={band!r} leaves no warping path on the {k} x {m} grid of "
                     f"{name}[{case}]; "
-                    f"the narrowest band that does is band={narrowest(int(k), int(m))}"
+                    f"the narrowest band that leaves one is band={narrowest(int(k), int(m))}"
                 )
     return radius
 

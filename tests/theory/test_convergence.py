@@ -15,9 +15,7 @@ from warplearn import SeriesCollection, elastic_inner_product, value_and_gradien
 from warplearn.linear_model import ElasticAdaline, ElasticLinearSVC
 from warplearn.losses import Logistic, Margin
 from warplearn.optim import Model, Problem, Split, Stopping, solve
-from warplearn.schedules import Decay
-
-CONSTANT = Decay(0.0)
+from warplearn.schedules import Constant, Decay
 
 
 def separable(seed, n=8, m=3, count=30):
@@ -32,7 +30,7 @@ def separable(seed, n=8, m=3, count=30):
     return X, np.sign(f), W / scale, b / scale
 
 
-def trained(X, y, loss, start, stopping, *, schedule=CONSTANT, **options):
+def trained(X, y, loss, start, stopping, *, schedule=Constant(), **options):
     problem = Problem(SeriesCollection.of(X), y[None], loss)
     split = Split(np.ones(len(X)), np.random.RandomState(0))
     (found,) = solve(problem, [start], [split], schedule=schedule, stopping=stopping, **options)
@@ -87,8 +85,10 @@ def risk_and_gradient(X, y, theta, shape, lam):
     return risk, np.append(to_W.ravel(), slopes.sum())
 
 
-def descend(X, y, m, lam, eta, epochs, schedule=CONSTANT):
-    start = Model(0.1 * np.random.default_rng(1).normal(size=(1, X.shape[1], m, 1)), np.zeros(1), eta, lam)
+def descend(X, y, m, lam, eta, epochs, schedule=Constant()):
+    start = Model(
+        0.1 * np.random.default_rng(1).normal(size=(1, X.shape[1], m, 1)), np.zeros(1), eta, lam
+    )
     stopping = Stopping(max_iter=epochs, monitor="risk", perfect=False, patience=epochs)
     found = trained(X, y, Logistic(), start, stopping, schedule=schedule, batch_size=len(X))
     first = np.append(start.W.ravel(), start.b)
@@ -155,7 +155,9 @@ def test_risk_rises_by_no_more_than_a_constant_rate_allows(eta):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(
-    "model", [ElasticAdaline(eta=1.0), ElasticLinearSVC(eta=10.0, lam=10.0)], ids=["square", "penalty"]
+    "model",
+    [ElasticAdaline(eta=1.0), ElasticLinearSVC(eta=10.0, lam=10.0)],
+    ids=["square", "penalty"],
 )
 def test_diverging_rates_are_caught(model, dtype):
     X = np.random.default_rng(0).normal(size=(20, 8)).astype(dtype)
