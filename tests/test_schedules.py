@@ -102,3 +102,53 @@ def test_kernels_follow_the_schedule(schedule, rng):
     for t in range(5):
         parts.set_params(eta=schedules.rate(schedule, 0.1, t)).fit(X, y)
         assert parts.history_[0][0] == pytest.approx(whole.history_[0][t], rel=1e-14)
+
+
+# --- Without a module
+
+TEXT = """
+from typing import NamedTuple
+
+import numpy as np
+from warplearn import SeriesCollection, losses, schedules
+from warplearn.optim import Model, Problem, Split, Stopping, solve
+
+
+class Deviation(NamedTuple):
+    scale: float = 1.0
+
+
+class Halving(NamedTuple):
+    every: float = 2.0
+
+    def converges(self):
+        return False
+
+
+losses.define(
+    Deviation,
+    lambda loss, y, f: abs(f - y) / loss.scale,
+    lambda loss, y, f: (f > y) / loss.scale - (f < y) / loss.scale,
+)
+schedules.define(Halving, lambda schedule, eta, t: eta * 0.5 ** (t // schedule.every))
+problem = Problem(SeriesCollection.of(np.eye(3)), np.ones((1, 3)), Deviation(0.5))
+model = Model(np.zeros((1, 3, 2, 1)), np.zeros(1), eta=0.1)
+split, stopping = Split(np.ones(3), np.random.RandomState(0)), Stopping(max_iter=3, perfect=False)
+(found,) = solve(problem, [model], [split], schedule=Halving(), stopping=stopping, n_jobs=1)
+"""
+
+
+@pytest.mark.slow
+def test_text_handed_to_exec_is_found_again(run_python):
+    """The functions have no module that a kernel kept on disk could import: notebooks, documents."""
+    script = f"""
+import json
+from warplearn._kernels.epochs import train_serial
+names = {{"__name__": "a document"}}
+exec({TEXT!r}, names)
+hits = sum(train_serial.stats.cache_hits.values())
+print(json.dumps([hits, names["found"].history.tolist()]))
+"""
+    hits, history = run_python(script)
+    assert (hits, len(history)) == (0, 3)
+    assert run_python(script) == [1, history]

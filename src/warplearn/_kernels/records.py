@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import sys
 from collections.abc import Callable
 from functools import cache
 from numbers import Real
@@ -187,6 +188,8 @@ def record(cls: type, **implementations: tuple[Callable[..., Any], Callable[...,
     parts: list[bytes] = []
     for _, own in implementations.values():
         parts += _code_parts(own, set())
+        if own.__module__ not in sys.modules:  # text given to `exec` has no module to import,
+            own.__module__ = __name__  # as Numba does with kernels that it finds on disk
     digest = _digest(*parts)
     fields: tuple[str, ...] = cls._fields  # type: ignore[attr-defined]
     kind = RecordType(name, digest, fields)
