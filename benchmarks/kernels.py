@@ -141,7 +141,7 @@ def ragged() -> None:
 def growth() -> None:
     print("\nGrowth of the cost of elastic inner products: fitted exponents")
     rng = np.random.default_rng(0)
-    base = {"N": 4000, "n": 200, "m": 24}
+    base = {"N": 4000, "n": 200, "m": 48}
     for axis, factors in {"N": (1, 2, 4, 8), "n": (1, 2, 4, 8), "m": (1, 2, 4, 8)}.items():
         contestants, sizes = {}, {}
         for factor in factors:

@@ -1,7 +1,7 @@
 """Every series against every matrix: the loop over blocks, its threads, and the door from Python.
 
 Lanes go to the side with more items, the other side is shared: many series and few matrices make
-a *batch*, few series and many matrices a *bank*.  A task takes every `tasks`-th block.  Where
+a *batch*, few series and many matrices a *bank*.  A task takes about every `tasks`-th block.  Where
 tasks add up a gradient, their number does not depend on the number of threads and their sums are
 added in order: results are the same however many threads there are.
 """
@@ -26,7 +26,6 @@ from warplearn._kernels.lanes import BANK, BATCH, aligned_empty, fill, lanes_for
 from warplearn._kernels.records import Static, number
 
 MASK_DTYPES = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
-_TASKS_PER_THREAD = 8  # blocks differ in cost: lengths differ, and a triangle has short rows
 _PARTIAL_SUMS_BYTES = 2**26
 
 
@@ -71,7 +70,13 @@ def _run_task(plan, cost, laned, shared, grids, upstream, output, task, tasks):
     cells = np.empty((most_cells if number(want_paths) else 0, 3), np.int64)
     starts, rows = np.empty(count, np.int64), np.empty(count, np.int64)
 
-    for first in range(task * count, len(order), tasks * count):
+    blocks = (len(order) + count - 1) // count
+    for turn in range((blocks + tasks - 1) // tasks):
+        # To and fro, like a plough: blocks get longer, or shorter, from the first to the last.
+        block_number = turn * tasks + (task if turn % 2 == 0 else tasks - 1 - task)
+        if block_number >= blocks:
+            break
+        first = block_number * count
         filled = min(count, len(order) - first)
         shortest, longest = most_rows, 0
         for lane in range(count):
@@ -264,7 +269,7 @@ def evaluate(
         room = _PARTIAL_SUMS_BYTES // (shared[0].size * dtype.itemsize)
         tasks = min(blocks, max(8, min(room, 64)))
     else:
-        tasks = 1 if threads == 1 else min(blocks, _TASKS_PER_THREAD * threads)
+        tasks = min(blocks, threads)
 
     values = np.empty(n_series * n_matrices, dtype)
     traced = want_series or want_matrix or want_visits or want_paths
