@@ -72,7 +72,7 @@ def _run_task(plan, cost, laned, shared, grids, upstream, output, task, tasks):
 
     blocks = (len(order) + count - 1) // count
     for turn in range((blocks + tasks - 1) // tasks):
-        # To and fro, like a plough: blocks get longer, or shorter, from the first to the last.
+        # There and back, like a plough: blocks get longer, or shorter, from the first to the last.
         block_number = turn * tasks + (task if turn % 2 == 0 else tasks - 1 - task)
         if block_number >= blocks:
             break
