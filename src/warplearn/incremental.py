@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from warplearn._kernels.blocks import tile_for
 from warplearn._kernels.drive import MASK_DTYPES, flat, thread_count, threads_of
 from warplearn._kernels.epochs import train_parallel, train_serial
-from warplearn._kernels.lanes import lanes_for
+from warplearn._kernels.lanes import aligned_zeros, lanes_for
 from warplearn._kernels.local import Product
 from warplearn._kernels.lone import skew, skewed_size, unskew
-from warplearn._kernels.records import Static
+from warplearn._kernels.records import Static, facts
 from warplearn.penalties import L2
 from warplearn.problem import (
     Model,
@@ -120,7 +120,7 @@ class Bank:
         tasks, units = len(layout.tasks), layout.units
         most = max(len(task) for task in layout.tasks)
 
-        self.weights = np.zeros((tasks, layout.blocks, layout.block_size(n, m, d)), X.dtype)
+        self.weights = aligned_zeros((tasks, layout.blocks, layout.block_size(n, m, d)), X.dtype)
         self.bias = np.zeros((tasks, units))
         self.target_of = np.zeros((tasks, units), np.int64)
         self.sign_of = np.ones((tasks, units))
@@ -186,7 +186,7 @@ class Bank:
         self.history.append(history)
         self.mistakes_history.append(mistakes_history)
         arguments = (
-            (
+            facts(
                 Static(layout.lanes),
                 Static(1) if d == 1 else d,
                 Static(problem.radius is not None),

@@ -15,11 +15,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from warplearn._kernels import parts
-from warplearn._kernels.records import record
+from warplearn._kernels.records import part, record
 
 
 class _Functions(NamedTuple):
@@ -42,7 +41,7 @@ def define(cls: type, value: Callable[..., float], slope: Callable[..., float]) 
     value, slope : functions (loss, y, f) -> float
         The loss and its derivative with respect to f, in the Python that Numba compiles.
     """
-    own_value, own_slope = register_jitable(value), register_jitable(slope)
+    own_value, own_slope = part(value), part(slope)
 
     def model_value(loss, y, f, first, size):
         output = f[first] if size == 1 else f[first] - f[first + 1]
@@ -76,15 +75,13 @@ class Logistic(NamedTuple):
 
 def _logistic(loss, y, f):
     z = y * f
-    return math.log1p(math.exp(-z)) if z > 0 else math.log1p(math.exp(z)) - z
+    return math.log1p(math.exp(-abs(z))) + max(-z, 0.0)
 
 
 def _logistic_slope(loss, y, f):
     z = y * f
-    if z > 0:
-        e = math.exp(-z)
-        return -y * e / (1.0 + e)
-    return -y / (1.0 + math.exp(z))
+    e = math.exp(-abs(z))
+    return -y * (e if z > 0 else 1.0) / (1.0 + e)
 
 
 class Margin(NamedTuple):

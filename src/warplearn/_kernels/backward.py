@@ -75,6 +75,12 @@ def backward(
     d = number(channels)
     zero = splat(lanes, upstream.dtype.type(0))
     factor = load(lanes, upstream, 0)
+    # Along the edges there is one way only, also where all scores have overflown.
+    for i in range(longest):
+        steps[2 * i * m] = ~steps.dtype.type(0)
+        steps[2 * i * m + 1] = 0
+    for j in range(1, m):
+        steps[2 * j] = 0
     for j in range(m):
         marks[j] = 0
     count = 0
@@ -88,23 +94,14 @@ def backward(
             if arrived:
                 high = m - 1
         crossed = 0  # lanes that left the cell to the right diagonally
-        next_low, next_high = m, -1
         j = high
-        while j >= 0 and (j >= low or arrived | crossed):
+        while j >= low or arrived | crossed:
             here = marks[j] | arrived
             word = 2 * (i * m + j)
-            # Along the edges there is one way only, also where all scores have overflown.
-            from_above = here & np.int64(steps[word]) if j > 0 else here
-            goes_on = crossed
-            crossed = from_above & np.int64(steps[word + 1]) if j > 0 else 0
-            if i == 0:
-                from_above, crossed = 0, 0
-            goes_on |= from_above & ~crossed
-            arrived = here & ~from_above
-            marks[j] = goes_on
-            if goes_on:
-                next_low = j
-                next_high = max(next_high, j)
+            above, diagonal = np.int64(steps[word]), np.int64(steps[word + 1])
+            marks[j] = crossed | (here & (above & ~diagonal))
+            arrived = here & ~above
+            crossed = here & (above & diagonal)
             if number(want_cells) and here:
                 cells[count, 0] = i
                 cells[count, 1] = j
@@ -123,7 +120,10 @@ def backward(
                     on_path, factor,
                 )  # fmt: skip
             j -= 1
-        low, high = next_low, next_high
+        # The sweep ends in a column from which lanes go straight up.
+        low = j + 1
+        while high >= low and marks[high] == 0:
+            high -= 1
     return count
 
 

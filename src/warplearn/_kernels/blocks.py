@@ -22,18 +22,19 @@ def tile_for(itemsize: int) -> Static:
 
 
 @njit(nogil=True)
-def pack(lanes, tile, source, starts, size, block):
-    """Copy `size` numbers of each item into its lane."""
+def pack(lanes, tile, source, starts, first, size, block):
+    """Copy `size` numbers of each item, from its `first` on, into its lane."""
     count, side = number(lanes), number(tile)
     if size < side or count < side:
         for lane in range(count):
             for t in range(size):
-                block[t * count + lane] = source[starts[lane] + t]
+                block[t * count + lane] = source[starts[lane] + first + t]
         return
     for lane in range(0, count, side):
         for t in range(0, size, side):
             column = min(t, size - side)  # the last tile overlaps the one before
-            transpose(tile, source, starts, lane, column, block, column * count + lane, count)
+            at = column * count + lane
+            transpose(tile, source, starts, lane, first + column, block, at, count)
 
 
 @njit(nogil=True)

@@ -20,13 +20,14 @@ from numpy.typing import NDArray
 
 from warplearn._kernels.backward import backward, path_of_lane
 from warplearn._kernels.blocks import pack, tile_for, unpack_lane
-from warplearn._kernels.forward import ROWS, forward
-from warplearn._kernels.grid import lane_limits
+from warplearn._kernels.forward import advance, begin
+from warplearn._kernels.grid import ROWS, lane_limits, room_for_limits
 from warplearn._kernels.lanes import BANK, BATCH, aligned_empty, fill, lanes_for, store
-from warplearn._kernels.records import Static, number
+from warplearn._kernels.records import Static, facts, number
 
 MASK_DTYPES = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 _PARTIAL_SUMS_BYTES = 2**26
+_ROWS_READ = 16  # at a time, by a block that is used once
 
 
 @njit(nogil=True)
@@ -61,15 +62,16 @@ def _run_task(plan, cost, laned, shared, grids, upstream, output, task, tasks):
     lane_values = aligned_empty(count, values)
     lane_upstream = aligned_empty(count, values)
     padded = (most_rows + ROWS - 1) // ROWS * ROWS
-    limits = padded if number(banded) else 0
-    low, high = aligned_empty(limits * count, values), aligned_empty(limits * count, values)
-    hull = np.empty((limits, 4), np.int64)
+    low, high, hull = room_for_limits(lanes, banded, most_rows, values)
     steps = np.empty(2 * padded * most_columns if number(traced) else 0, mask.dtype)
     marks = np.empty(most_columns, np.int64)
     most_cells = min(padded * most_columns, count * (padded + most_columns))
     cells = np.empty((most_cells if number(want_paths) else 0, 3), np.int64)
     starts, rows = np.empty(count, np.int64), np.empty(count, np.int64)
 
+    # A block that is used only once is put together as it is read, some rows at a time.
+    at_once = batch and len(item_order) == 1 and not number(traced)
+    chunk = _ROWS_READ if at_once else padded
     blocks = (len(order) + count - 1) // count
     for turn in range((blocks + tasks - 1) // tasks):
         # There and back, like a plough: blocks get longer, or shorter, from the first to the last.
@@ -84,10 +86,12 @@ def _run_task(plan, cost, laned, shared, grids, upstream, output, task, tasks):
             starts[lane] = case * stride
             if batch:
                 rows[lane] = lengths[case]
+                ends[lane] = lengths[case] - 1
                 shortest, longest = min(shortest, rows[lane]), max(longest, rows[lane])
         if batch:
             size = longest * d
-        pack(lanes, tile, source, starts, size, block)
+        if not at_once:
+            pack(lanes, tile, source, starts, 0, size, block)
         fill(slopes, 0)
         limited = -1
         for position in range(first if triangular else 0, len(item_order)):
@@ -98,16 +102,20 @@ def _run_task(plan, cost, laned, shared, grids, upstream, output, task, tasks):
                 x, x_start, w, w_start, m = items, item * item_stride, block, 0, columns[0]
                 shortest = longest = lengths[item]
                 fill(rows, longest)
-            for lane in range(count):
-                ends[lane] = rows[lane] - 1
+                fill(ends, longest - 1)
             if number(banded) and not (batch and limited == m):
                 lane_limits(lanes, radius, rows, longest, m, low, high, hull)
                 limited = m
-            best = forward(
-                lanes, role, channels, traced, banded, cost,
-                x, x_start, w, w_start, w_stride, m, ends, shortest, longest,
-                low, high, hull, kept, steps,
-            )  # fmt: skip
+            best = begin(lanes, m, kept)
+            for row in range(0, longest, chunk):
+                if at_once:
+                    x_start = -max(0, min(row, longest - chunk)) * d
+                    pack(lanes, tile, source, starts, -x_start, min(chunk, longest) * d, block)
+                best = advance(
+                    lanes, role, channels, traced, banded, cost,
+                    x, x_start, w, w_start, w_stride, m, ends, shortest, longest,
+                    low, high, hull, kept, steps, row, min(row + chunk, longest), best,
+                )  # fmt: skip
             store(lane_values, 0, best)
             for lane in range(filled):
                 case = order[first + lane]
@@ -281,7 +289,7 @@ def evaluate(
         upstream = flat(np.asarray(upstream, dtype))
     to_laned = np.zeros(laned[0].size if laned_wanted else 0, dtype)
     to_shared = np.zeros((tasks, shared[0].size if shared_wanted else 0), dtype)
-    plan = (
+    plan = facts(
         vector,
         tile_for(dtype.itemsize),
         BATCH if batch else BANK,

@@ -23,8 +23,8 @@ from numba import njit, prange
 
 from warplearn._kernels.backward import backward
 from warplearn._kernels.blocks import pack, unpack
-from warplearn._kernels.forward import ROWS, forward
-from warplearn._kernels.grid import lane_limits
+from warplearn._kernels.forward import forward
+from warplearn._kernels.grid import lane_limits, room_for_limits
 from warplearn._kernels.lanes import (
     BANK,
     BATCH,
@@ -78,7 +78,7 @@ def _score(lone, lanes, channels, banded, cost, data, case, shape, matrices, wor
 def _score_bank(lone, lanes, channels, banded, cost, data, case, shape, matrices, work, f):
     x, x_stride, lengths = data
     m, radius, _ = shape
-    kept, ends, values, low, high, hull, rows, _, steps, _ = work
+    kept, ends, values, low, high, hull, rows, _, steps, _, _ = work
     count, d = number(lanes), number(channels)
     k = lengths[case]
     fill(ends, k - 1)
@@ -97,7 +97,7 @@ def _score_bank(lone, lanes, channels, banded, cost, data, case, shape, matrices
 
 def _score_lone(lone, lanes, channels, banded, cost, data, case, shape, matrices, work, f):
     x, x_stride, lengths = data
-    kept, _, _, _, _, _, _, series, steps, _ = work
+    kept, _, _, _, _, _, _, series, steps, _, _ = work
     k = lengths[case]
     for i in range(len(series)):
         series[i] = x[case * x_stride + i] if i < k else 0
@@ -111,12 +111,12 @@ def _update(lone, lanes, channels, cost, data, case, m, matrix, block, factors, 
 
 def _update_bank(lone, lanes, channels, cost, data, case, m, matrix, block, factors, wanted, work):
     x, x_stride, lengths = data
-    _, ends, values, _, _, _, _, _, steps, marks = work
+    _, ends, values, _, _, _, _, _, steps, marks, cells = work
     k = lengths[case]
     backward(
         lanes, BANK, channels, _NO, _YES, _NO, _NO, cost,
         x, case * x_stride, matrix, 0, m * number(channels), m, ends, k, k, steps[block], wanted,
-        factors, x, 0, matrix, 0, values, marks, np.empty((0, 3), np.int64),
+        factors, x, 0, matrix, 0, values, marks, cells,
     )  # fmt: skip
 
 
@@ -158,9 +158,8 @@ def _score_cases(plan, cost, data, cases, shape, used, matrices, table):
     block, kept = aligned_empty(n * d * count, x), aligned_empty(m * count, x)
     ends, values = aligned_empty(count, x), aligned_empty(count, x)
     starts, rows = np.empty(count, np.int64), np.empty(count, np.int64)
-    limits = n + n % ROWS if number(banded) else 0
-    low, high = aligned_empty(limits * count, x), aligned_empty(limits * count, x)
-    hull = np.empty((limits, 4), np.int64)
+    low, high, hull = room_for_limits(wide, banded, n, x)
+    steps = np.empty(0, mask.dtype)
     for first_unit in range(0, used, group):
         _plain(lone, lanes, tile, matrices, first_unit, n, m, d, plain)
         for first in range(0, len(cases), count):
@@ -170,14 +169,14 @@ def _score_cases(plan, cost, data, cases, shape, used, matrices, table):
                 starts[lane], rows[lane] = case * x_stride, lengths[case]
                 ends[lane] = rows[lane] - 1
                 shortest, longest = min(shortest, rows[lane]), max(longest, rows[lane])
-            pack(wide, tile, x, starts, longest * d, block)
+            pack(wide, tile, x, starts, 0, longest * d, block)
             if number(banded):
                 lane_limits(wide, radius, rows, longest, m, low, high, hull)
             for unit in range(first_unit, min(first_unit + group, used)):
                 best = forward(
                     wide, BATCH, channels, _NO, banded, cost, block, 0,
                     plain, (unit - first_unit) * n * m * d, m * d, m, ends, shortest, longest,
-                    low, high, hull, kept, np.empty(0, mask.dtype),
+                    low, high, hull, kept, steps,
                 )  # fmt: skip
                 store(values, 0, best)
                 for lane in range(min(count, len(cases) - first)):
@@ -395,18 +394,19 @@ def _train_task(
     blocks, n = len(matrices), greatest(lengths)
     units = len(bias)
     values = aligned_empty(count, matrices[0])
-    limits = n + n % ROWS if number(banded) else 0
+    low, high, hull = room_for_limits(lanes, banded, n, values)
     work = (
         aligned_empty((m + 1) * count, values),
         aligned_empty(count, values),
         values,
-        aligned_empty(limits * count, values),
-        aligned_empty(limits * count, values),
-        np.empty((limits, 4), np.int64),
+        low,
+        high,
+        hull,
         np.empty(count, np.int64),
         aligned_empty((n + count - 1) // count * count, values),
         np.empty((blocks, 2 * (n + count) * (m + count)), mask.dtype),
         np.empty(m, np.int64),
+        np.empty((0, 3), np.int64),
     )
     scratch, factors = aligned_empty(count, values), aligned_empty(count, values)
     f, y, slopes = np.zeros(units), np.zeros(units), np.zeros(units)

@@ -14,9 +14,9 @@ shared (see `lanes`):
 A series in the place of a matrix, the case of dynamic time warping, is a matrix whose rows are all
 the same: its row stride is 0.
 
-Two rows are swept at once, column by column: the row above is loaded and the last row stored once
-for two cells, and only that row is kept.  Together with vectors of four registers (`lanes_for`)
-this keeps the arithmetic units of the CPU busy all the time.  Where the path is wanted, two bits a
+Some rows are swept at once, column by column: the row above is loaded and the last row stored once
+for all of them, and only that row is kept.  Two rows of vectors of four registers (`lanes_for`), or
+four rows of short vectors, keep the arithmetic units of the CPU busy all the time.  Where the path is wanted, two bits a
 cell and lane record the step that led there: from the row above or from the left, and if from
 above, diagonally or straight.  Ties prefer the diagonal, then straight up.
 """
@@ -27,6 +27,7 @@ import numpy as np
 from numba import njit
 
 from warplearn._kernels.lanes import (
+    CACHE_LINE,
     load,
     matrix_at,
     maximum,
@@ -39,8 +40,13 @@ from warplearn._kernels.lanes import (
 from warplearn._kernels.local import score
 from warplearn._kernels.records import Static, number
 
-ROWS = 2
 _PLAIN, _MASKED = Static(0), Static(1)
+
+
+@njit(nogil=True, forceinline=True)
+def _rows_at_once(lanes, kept):
+    """A short vector is few chains of operations: more rows take their place."""
+    return 4 if number(lanes) * kept.itemsize <= CACHE_LINE else 2
 
 
 @njit(nogil=True, forceinline=True)
@@ -75,25 +81,34 @@ def _record(traced, steps, cell, up, diagonal, left):
 @njit(nogil=True, forceinline=True)
 def _sweep(
     lanes, role, channels, traced, masked, cost,
-    x, x0, x1, w, w0, w1, row, m, low, high, kept, steps, first, stop, left,
+    x, x_at, w, w_at, row, m, low, high, kept, steps, first, stop, column,
 ):  # fmt: skip
-    """Columns `first` to `stop` of two rows, whose elements start at x0, x1 and w0, w1.
+    """Columns `first` to `stop` of some rows, whose elements start at x_at and w_at.
 
-    `left` is the column before: the row above, and the two rows.
+    `column` is the one before: the row above, and the rows.
     """
-    d = number(channels)
-    above, a, b = left
+    d, four = number(channels), _rows_at_once(lanes, kept) == 4
+    above, a, b, c, e = column
     for j in range(first, stop):
         up = load(lanes, kept, j * number(lanes))
-        a_new = cell(lanes, role, channels, cost, x, x0, w, w0 + j * d, up, above, a)
+        a_new = cell(lanes, role, channels, cost, x, x_at[0], w, w_at[0] + j * d, up, above, a)
         a_new = _inside(lanes, masked, low, high, row, j, a_new)
-        b_new = cell(lanes, role, channels, cost, x, x1, w, w1 + j * d, a_new, a, b)
+        b_new = cell(lanes, role, channels, cost, x, x_at[1], w, w_at[1] + j * d, a_new, a, b)
         b_new = _inside(lanes, masked, low, high, row + 1, j, b_new)
         _record(traced, steps, row * m + j, up, above, a)
         _record(traced, steps, (row + 1) * m + j, a_new, a, b)
-        store(kept, j * number(lanes), b_new)
+        last = b_new
+        if four:
+            c_new = cell(lanes, role, channels, cost, x, x_at[2], w, w_at[2] + j * d, b_new, b, c)
+            c_new = _inside(lanes, masked, low, high, row + 2, j, c_new)
+            last = cell(lanes, role, channels, cost, x, x_at[3], w, w_at[3] + j * d, c_new, c, e)
+            last = _inside(lanes, masked, low, high, row + 3, j, last)
+            _record(traced, steps, (row + 2) * m + j, b_new, b, c)
+            _record(traced, steps, (row + 3) * m + j, c_new, c, e)
+            c, e = c_new, last
+        store(kept, j * number(lanes), last)
         above, a, b = up, a_new, b_new
-    return above, a, b
+    return above, a, b, c, e
 
 
 @njit(nogil=True, forceinline=True)
@@ -111,49 +126,58 @@ def advance(
     x, x_start, w, w_start, w_stride, m, ends, shortest, longest, low, high, hull, kept, steps,
     start, stop_row, result,
 ):  # fmt: skip
-    """Rows `start`, an even number, to `stop_row`, after `begin` and all rows before.
+    """Rows `start`, a multiple of `grid.ROWS`, to `stop_row`, after `begin` and all rows before.
 
     Parameters as for `forward`; returns `result` with the values of the lanes that end there.
     """
     count, d = number(lanes), number(channels)
+    rows = _rows_at_once(lanes, kept)
     nothing = splat(lanes, kept.dtype.type(-np.inf))
     # Every path starts from the corner before (0, 0).
     above = splat(lanes, kept.dtype.type(0)) if start == 0 else nothing
-    last = load(lanes, ends, 0)
-    for i in range(start, stop_row, ROWS):
-        # A row behind the end repeats the last one: no lane's value comes from it.
-        next_i = min(i + 1, longest - 1)
-        x0, x1 = x_start + i * d, x_start + next_i * d
-        w0, w1 = w_start + i * w_stride, w_start + next_i * w_stride
+    end = load(lanes, ends, 0)
+    for i in range(start, stop_row, rows):
+        # Rows behind the end repeat the last one: no lane's value comes from them.
+        i1, i2, i3 = min(i + 1, longest - 1), min(i + 2, longest - 1), min(i + 3, longest - 1)
+        last = min(i + rows, longest) - 1
+        x_at = (x_start + i * d, x_start + i1 * d, x_start + i2 * d, x_start + i3 * d)
+        w_at = (
+            w_start + i * w_stride,
+            w_start + i1 * w_stride,
+            w_start + i2 * w_stride,
+            w_start + i3 * w_stride,
+        )
         first, inner, outer, stop = 0, 0, m, m
         if number(banded):
-            first, stop = hull[i, 0], hull[next_i, 3] + 1
-            inner = min(hull[next_i, 1], stop)
+            first, stop = hull[i, 0], hull[last, 3] + 1
+            inner = min(hull[last, 1], stop)
             outer = max(hull[i, 2] + 1, inner)
             if first > 0:
                 above = load(lanes, kept, (first - 1) * count)
-        column = (above, nothing, nothing)
+        column = (above, nothing, nothing, nothing, nothing)
         if number(banded):
             column = _sweep(
-                lanes, role, channels, traced, _MASKED, cost, x, x0, x1, w, w0, w1,
+                lanes, role, channels, traced, _MASKED, cost, x, x_at, w, w_at,
                 i, m, low, high, kept, steps, first, inner, column,
             )  # fmt: skip
         column = _sweep(
-            lanes, role, channels, traced, _PLAIN, cost, x, x0, x1, w, w0, w1,
+            lanes, role, channels, traced, _PLAIN, cost, x, x_at, w, w_at,
             i, m, low, high, kept, steps, inner, outer, column,
         )  # fmt: skip
         if number(banded):
             column = _sweep(
-                lanes, role, channels, traced, _MASKED, cost, x, x0, x1, w, w0, w1,
+                lanes, role, channels, traced, _MASKED, cost, x, x_at, w, w_at,
                 i, m, low, high, kept, steps, outer, stop, column,
             )  # fmt: skip
             if first > 0:
                 store(kept, (first - 1) * count, nothing)
         above = nothing
-        if i + ROWS >= shortest:
-            _, a, b = column
-            result = where(last == i, a, result)
-            result = where(last == i + 1, b, result)
+        if i + rows >= shortest:
+            result = where(end == i, column[1], result)
+            result = where(end == i + 1, column[2], result)
+            if rows == 4:
+                result = where(end == i + 2, column[3], result)
+                result = where(end == i + 3, column[4], result)
     return result
 
 
@@ -180,7 +204,7 @@ def forward(
         The fewest and the most rows of any lane.
     low, high, hull : limits of the band (see `grid.lane_limits`)
     kept : work space of m vectors
-    steps : work space of 2 m masks a row, for rows rounded up to an even number
+    steps : work space of 2 m masks a row, for rows rounded up to a multiple of `grid.ROWS`
     """
     result = begin(lanes, m, kept)
     return advance(

@@ -18,7 +18,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from warplearn._kernels.lanes import aligned_empty
 from warplearn._kernels.records import number
+
+ROWS = 4  # as many rows of a grid are computed at once, at most
 
 
 @njit(nogil=True, cache=True)
@@ -51,6 +54,17 @@ def leaves_no_path(radius, k, m):
         if low[i] > high[i] or (i > 0 and low[i] > high[i - 1] + 1):
             return True
     return False
+
+
+@njit(nogil=True)
+def room_for_limits(lanes, banded, rows, like):
+    """Uninitialized `low`, `high` and `hull` for blocks of up to some rows; empty without a band.
+
+    The recursion may look a few rows further.
+    """
+    rows = rows + ROWS if number(banded) else 0
+    size = rows * number(lanes)
+    return aligned_empty(size, like), aligned_empty(size, like), np.empty((rows, 4), np.int64)
 
 
 @njit(nogil=True)

@@ -23,6 +23,7 @@ from numba.core import cgutils
 from numba.core.datamodel import models
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, register_model
+from numpy.typing import NDArray
 
 from warplearn._kernels.records import Static
 
@@ -48,6 +49,14 @@ def aligned_empty(size, like):
     raw = np.empty(size + CACHE_LINE // width, like.dtype)
     start = (-raw.ctypes.data % CACHE_LINE) // width
     return raw[start : start + size]
+
+
+def aligned_zeros(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+    """Zeros that start on a cache line: a vector that lies across two lines is slow to load."""
+    size, width = int(np.prod(shape)), np.dtype(dtype).itemsize
+    raw = np.zeros(size + CACHE_LINE // width, dtype)
+    start = (-raw.ctypes.data % CACHE_LINE) // width
+    return raw[start : start + size].reshape(shape)
 
 
 @njit(nogil=True)

@@ -17,10 +17,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from numba.extending import register_jitable
 
 from warplearn._kernels.lanes import absolute, exponential, like, where
-from warplearn._kernels.records import record
+from warplearn._kernels.records import part, record
 
 
 def score(cost, x, w):
@@ -74,7 +73,7 @@ def define_induced(cls: type, kernel: Callable[..., Any], slopes: Callable[..., 
     The distance is the root: that of the elements' images in the feature space of the kernel.
     `kernel(self, x, w)` is k, `slopes(self, x, w)` the pair of its derivatives.
     """
-    k, dk = register_jitable(kernel), register_jitable(slopes)
+    k, dk = part(kernel), part(slopes)
 
     def score_of(cost, x, w):
         return 2.0 * k(cost, x, w) - k(cost, x, x) - k(cost, w, w)

@@ -22,7 +22,7 @@ from warplearn._kernels.blocks import pack, tile_for
 from warplearn._kernels.bounds import envelope, outside
 from warplearn._kernels.drive import evaluate, flat, thread_count, threads_of
 from warplearn._kernels.forward import advance, begin
-from warplearn._kernels.grid import lane_limits, row_limits
+from warplearn._kernels.grid import lane_limits, room_for_limits, row_limits
 from warplearn._kernels.lanes import (
     BATCH,
     aligned_empty,
@@ -35,7 +35,7 @@ from warplearn._kernels.lanes import (
     where,
 )
 from warplearn._kernels.local import Squared
-from warplearn._kernels.records import Static, number
+from warplearn._kernels.records import Static, facts, number
 
 _PATIENCE = 16  # rows between two looks at a block
 _TASKS_PER_THREAD = 8
@@ -119,9 +119,7 @@ def _run_task(plan, cost, train, queries, grids, output, task, tasks):
     kept = aligned_empty(most_columns * count, values)
     ends = aligned_empty(count, values)
     scores = aligned_empty(count, values)
-    limits = most_rows if number(banded) else 0
-    low, high = aligned_empty(limits * count, values), aligned_empty(limits * count, values)
-    hull = np.empty((limits, 4), np.int64)
+    low, high, hull = room_for_limits(lanes, banded, most_rows, values)
     steps = np.empty(0, np.uint8)
     first, last = np.empty(longest_side, np.int64), np.empty(longest_side, np.int64)
     queue = np.empty(most_columns, np.int64)
@@ -162,7 +160,7 @@ def _run_task(plan, cost, train, queries, grids, output, task, tasks):
                     rows[lane] = lengths[case]
                     ends[lane] = rows[lane] - 1
                     shortest, longest = min(shortest, rows[lane]), max(longest, rows[lane])
-                pack(lanes, tile, source, starts, longest * d, block)
+                pack(lanes, tile, source, starts, 0, longest * d, block)
                 if number(banded) and not (shortest == longest == limited_k and m == limited_m):
                     lane_limits(lanes, radius, rows, longest, m, low, high, hull)
                     limited_k, limited_m = longest if shortest == longest else 0, m
@@ -281,7 +279,7 @@ def nearest(
     # Twice the rounding error of a sum as long as the longest path, relative to the sum.
     margin = 1 - 4 * d * (x.shape[1] + q.shape[1]) * float(np.finfo(dtype).eps)
     arguments = (
-        (vector, tile_for(dtype.itemsize), Static(1) if d == 1 else d, banded),
+        facts(vector, tile_for(dtype.itemsize), Static(1) if d == 1 else d, banded),
         Squared(),
         (flat(x), x.shape[1] * d, lengths, np.argsort(lengths, kind="stable")),
         (flat(q), q.shape[1] * d, columns, skip),

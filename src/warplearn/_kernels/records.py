@@ -22,7 +22,7 @@ from types import CodeType
 from typing import Any
 
 import numpy as np
-from numba import types
+from numba import typeof, types
 from numba.core import cgutils
 from numba.core.datamodel import models
 from numba.core.imputils import lower_constant
@@ -33,6 +33,7 @@ from numba.extending import (
     intrinsic,
     lower_getattr_generic,
     overload,
+    register_jitable,
     register_model,
     typeof_impl,
     unbox,
@@ -47,6 +48,11 @@ def _digest(*parts: bytes) -> str:
 SOURCES = _digest(*(p.read_bytes() for p in sorted(Path(__file__).parent.glob("*.py"))))
 
 
+# Parts are called for every number.  Dividing by zero gives infinity, as everywhere in the kernels.
+_OPTIONS = {"error_model": "numpy", "forceinline": True}
+part = register_jitable(**_OPTIONS)
+
+
 class Static:
     """A number that is fixed when a kernel is compiled."""
 
@@ -55,6 +61,12 @@ class Static:
 
     def __repr__(self) -> str:
         return f"Static({self.value})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Static) and self.value == other.value
+
+    def __hash__(self) -> int:
+        return hash((Static, self.value))
 
 
 class StaticType(types.Type):
@@ -74,6 +86,25 @@ def _static_type(value: int) -> StaticType:
 @typeof_impl.register(Static)
 def _typeof_static(value, context):
     return _static_type(value.value)
+
+
+class Facts(tuple[Any, ...]):
+    """A tuple whose type is worked out once: Numba takes long to look at one of many `Static`."""
+
+    type: types.Type
+
+
+@cache
+def facts(*values: Static | int) -> Facts:
+    """Several facts for one argument of a kernel."""
+    made = Facts(values)
+    made.type = types.Tuple([typeof(value) for value in values])
+    return made
+
+
+@typeof_impl.register(Facts)
+def _typeof_facts(value, context):
+    return value.type
 
 
 @unbox(StaticType)
@@ -208,4 +239,4 @@ def record(cls: type, **implementations: tuple[Callable[..., Any], Callable[...,
                 return _own if instance.digest == digest else None
             return None
 
-        overload(generic, strict=False)(choose)
+        overload(generic, strict=False, jit_options=_OPTIONS)(choose)
