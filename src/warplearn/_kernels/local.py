@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-
 from warplearn._kernels.lanes import absolute, exponential, like, where
 from warplearn._kernels.records import part, record
 
