@@ -163,8 +163,8 @@ class ElasticKMeans(_Centres):
         Stop when the inertia falls by no more than this part of it.
     method : {"dba", "gradient", "stochastic"} or a method, default="dba"
         How means are found (see `elastic_mean`).
-    mean_iter : int, default=5
-        Sweeps of the method between two assignments.
+    mean_iter : int, default=30
+        The most sweeps of the method between two assignments.
     space : {"series", "matrix"}, default="series"
     length : int, optional
         Length of the centres; by default the mean length of the training series.
@@ -203,7 +203,7 @@ class ElasticKMeans(_Centres):
         max_iter: int = 50,
         tol: float = 1e-6,
         method: Any = "dba",
-        mean_iter: int = 5,
+        mean_iter: int = 30,
         space: str = "series",
         length: int | None = None,
         batch_size: int | None = None,

@@ -46,7 +46,7 @@ class _Options(Protocol):
 
 def _by_kmeans(options: _Options, X: SeriesCollection, length: int, seed: int) -> Array:
     model = ElasticKMeans(
-        min(options.n_prototypes, len(X)), n_init=3, mean_iter=30,
+        min(options.n_prototypes, len(X)), n_init=3,
         length=length, band=options.band, random_state=seed, n_jobs=options.n_jobs,
         verbose=options.verbose,
     )  # fmt: skip
