@@ -96,10 +96,11 @@ def backward(
         crossed = 0  # lanes that left the cell to the right diagonally
         j = high
         while j >= low or arrived | crossed:
-            here = marks[j] | arrived
-            word = 2 * (i * m + j)
-            above, diagonal = np.int64(steps[word]), np.int64(steps[word + 1])
-            marks[j] = crossed | (here & (above & ~diagonal))
+            column, word = np.uint64(j), 2 * (i * m + j)  # unsigned, no index counts from the end
+            here = marks[column] | arrived
+            above = np.int64(steps[np.uint64(word)])
+            diagonal = np.int64(steps[np.uint64(word + 1)])
+            marks[column] = crossed | (here & (above & ~diagonal))
             arrived = here & ~above
             crossed = here & (above & diagonal)
             if number(want_cells) and here:
