@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from warplearn._kernels.blocks import tile_for
 from warplearn._kernels.drive import MASK_DTYPES, flat, thread_count, threads_of
 from warplearn._kernels.epochs import train_parallel, train_serial
-from warplearn._kernels.lanes import aligned_zeros, lanes_for
+from warplearn._kernels.lanes import CACHE_LINE, aligned_zeros, lanes_for
 from warplearn._kernels.local import Product
 from warplearn._kernels.lone import skew, skewed_size, unskew
 from warplearn._kernels.records import Static, facts
@@ -31,7 +31,7 @@ _BANK_LANES = (32, 16, 8)
 
 def _lanes_for_cases(dtype: np.dtype[Any], cases: int) -> Static:
     """Lanes for the series of a split: no more than they fill, and no less than a cache line."""
-    least, most = tile_for(dtype.itemsize).value, lanes_for(dtype).value
+    least, most = CACHE_LINE // dtype.itemsize, lanes_for(dtype).value
     return Static(min(most, max(least, 1 << (cases - 1).bit_length())))
 
 

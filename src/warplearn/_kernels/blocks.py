@@ -10,14 +10,14 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from warplearn._kernels.lanes import CACHE_LINE, transpose
+from warplearn._kernels.lanes import transpose
 from warplearn._kernels.records import Static, number
 
-_TILES = {4: Static(CACHE_LINE // 4), 8: Static(CACHE_LINE // 8)}
+_TILES = {4: Static(8), 8: Static(4)}
 
 
 def tile_for(itemsize: int) -> Static:
-    """The side of the square tiles in which rows are turned into lanes: one cache line."""
+    """The side of the square tiles in which rows are turned into lanes: twice 16 bytes."""
     return _TILES[itemsize]
 
 
@@ -25,27 +25,24 @@ def tile_for(itemsize: int) -> Static:
 def pack(lanes, tile, source, starts, first, size, block):
     """Copy `size` numbers of each item, from its `first` on, into its lane."""
     count, side = number(lanes), number(tile)
-    if size < side or count < side:
+    if size < side:
         for lane in range(count):
             for t in range(size):
                 block[t * count + lane] = source[starts[lane] + first + t]
         return
-    for lane in range(0, count, side):
-        for t in range(0, size, side):
-            column = min(t, size - side)  # the last tile overlaps the one before
+    for t in range(0, size, side):
+        column = min(t, size - side)  # the last tile overlaps the one before
+        for lane in range(0, count, side):
             at = column * count + lane
             transpose(tile, source, starts, lane, first + column, block, at, count)
 
 
 @njit(nogil=True)
-def unpack(lanes, tile, block, first, size, target):
-    """Copy the numbers of a tile's worth of lanes, from `first` on, out of a block.
-
-    With fewer lanes than a tile has, those of all lanes.
-    """
+def unpack(lanes, tile, block, first, many, size, target):
+    """Copy the numbers of some lanes, a multiple of a tile, from `first` on, out of a block."""
     count, side = number(lanes), number(tile)
-    if size < side or count < side:
-        for lane in range(min(count, side)):
+    if size < side:
+        for lane in range(many):
             for t in range(size):
                 target[lane * size + t] = block[t * count + first + lane]
         return
@@ -54,7 +51,8 @@ def unpack(lanes, tile, block, first, size, target):
         start = min(t, size - side)
         for i in range(side):
             rows[i] = (start + i) * count
-        transpose(tile, block, rows, 0, first, target, start, size)
+        for lane in range(0, many, side):
+            transpose(tile, block, rows, 0, first + lane, target, lane * size + start, size)
 
 
 @njit(nogil=True)

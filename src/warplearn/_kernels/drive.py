@@ -23,7 +23,7 @@ from warplearn._kernels.blocks import pack, tile_for, unpack_lane
 from warplearn._kernels.forward import advance, begin
 from warplearn._kernels.grid import ROWS, lane_limits, room_for_limits
 from warplearn._kernels.lanes import BANK, BATCH, aligned_empty, fill, lanes_for, store
-from warplearn._kernels.records import Static, facts, number
+from warplearn._kernels.records import ZERO, Static, facts, number
 
 MASK_DTYPES = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 _PARTIAL_SUMS_BYTES = 2**26
@@ -80,16 +80,18 @@ def _run_task(plan, cost, laned, shared, grids, upstream, output, task, tasks):
             break
         first = block_number * count
         filled = min(count, len(order) - first)
-        shortest, longest = most_rows, 0
+        last = first + filled - 1
         for lane in range(count):
-            case = order[first + min(lane, filled - 1)]
-            starts[lane] = case * stride
-            if batch:
-                rows[lane] = lengths[case]
-                ends[lane] = lengths[case] - 1
-                shortest, longest = min(shortest, rows[lane]), max(longest, rows[lane])
-        if batch:
+            starts[lane] = order[min(first + lane, last)] * stride
+        shortest, longest = lengths[order[first]] if batch else ZERO, ZERO
+        if batch:  # in the order of their lengths
+            longest = lengths[order[last]]
             size = longest * d
+            fill(rows, longest)
+            fill(ends, longest - 1)
+            for lane in range(filled if shortest < longest else 0):
+                rows[lane] = lengths[order[first + lane]]
+                ends[lane] = rows[lane] - 1
         if not at_once:
             pack(lanes, tile, source, starts, 0, size, block)
         fill(slopes, 0)
@@ -97,9 +99,9 @@ def _run_task(plan, cost, laned, shared, grids, upstream, output, task, tasks):
         for position in range(first if triangular else 0, len(item_order)):
             item = item_order[position]
             if batch:
-                x, x_start, w, w_start, m = block, 0, items, item * item_stride, columns[item]
+                x, x_start, w, w_start, m = block, ZERO, items, item * item_stride, columns[item]
             else:
-                x, x_start, w, w_start, m = items, item * item_stride, block, 0, columns[0]
+                x, x_start, w, w_start, m = items, item * item_stride, block, ZERO, columns[0]
                 shortest = longest = lengths[item]
                 fill(rows, longest)
                 fill(ends, longest - 1)
@@ -123,7 +125,7 @@ def _run_task(plan, cost, laned, shared, grids, upstream, output, task, tasks):
                 if triangular:
                     values[item * laned_step + case * item_step] = lane_values[lane]
             if number(traced):
-                wanted = 0
+                wanted = ZERO
                 fill(lane_upstream, 0)
                 for lane in range(filled):
                     factor = upstream[order[first + lane] * laned_step + item * item_step]
@@ -131,9 +133,9 @@ def _run_task(plan, cost, laned, shared, grids, upstream, output, task, tasks):
                     if factor != 0:
                         wanted |= 1 << lane
                 if batch:
-                    to_x, to_x_start, to_w, to_w_start = slopes, 0, to_shared[task], w_start
+                    to_x, to_x_start, to_w, to_w_start = slopes, ZERO, to_shared[task], w_start
                 else:
-                    to_x, to_x_start, to_w, to_w_start = to_shared[task], x_start, slopes, 0
+                    to_x, to_x_start, to_w, to_w_start = to_shared[task], x_start, slopes, ZERO
                 found = backward(
                     lanes, role, channels, want_series, want_matrix, want_visits, want_paths, cost,
                     x, x_start, w, w_start, w_stride, m, ends, shortest, longest, steps, wanted,

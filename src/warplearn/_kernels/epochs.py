@@ -47,10 +47,11 @@ from warplearn._kernels.parts import (
     rate_at,
     with_parameters,
 )
-from warplearn._kernels.records import Static, number, switch
+from warplearn._kernels.records import ZERO, Static, number, switch
 
 _NO, _YES = Static(0), Static(1)
 _TABLE_ROWS = 256
+_GROUP = 16  # matrices that are taken out of their lanes at a time
 _NEGLIGIBLE = 1e-30
 _SMALLEST_SCALE = 1e-3
 
@@ -125,17 +126,17 @@ def _update_lone(lone, lanes, channels, cost, data, case, m, matrix, block, fact
     lone_backward(lanes, series, data[2][case], m, steps[0], factors[0], matrix)
 
 
-def _plain(lone, lanes, tile, matrices, first, n, m, d, plain):
+def _plain(lone, lanes, tile, matrices, first, many, n, m, d, plain):
     """Copy the matrices of some outputs, from `first` on, out of their lanes."""
     raise NotImplementedError
 
 
-def _plain_bank(lone, lanes, tile, matrices, first, n, m, d, plain):
+def _plain_bank(lone, lanes, tile, matrices, first, many, n, m, d, plain):
     block = first // number(lanes)
-    unpack(lanes, tile, matrices[block], first - block * number(lanes), n * m * d, plain)
+    unpack(lanes, tile, matrices[block], first % number(lanes), many, n * m * d, plain)
 
 
-def _plain_lone(lone, lanes, tile, matrices, first, n, m, d, plain):
+def _plain_lone(lone, lanes, tile, matrices, first, many, n, m, d, plain):
     unskew(number(lanes), matrices[0], n, m, plain)
 
 
@@ -153,7 +154,7 @@ def _score_cases(plan, cost, data, cases, shape, used, matrices, table):
     m, radius, mask = shape
     d, count = number(channels), number(wide)
     n = greatest(lengths)
-    group = 1 if number(lone) else min(number(tile), number(lanes))
+    group = 1 if number(lone) else min(_GROUP, number(lanes))
     plain = np.empty(group * n * m * d, x.dtype)
     block, kept = aligned_empty(n * d * count, x), aligned_empty(m * count, x)
     ends, values = aligned_empty(count, x), aligned_empty(count, x)
@@ -161,9 +162,9 @@ def _score_cases(plan, cost, data, cases, shape, used, matrices, table):
     low, high, hull = room_for_limits(wide, banded, n, x)
     steps = np.empty(0, mask.dtype)
     for first_unit in range(0, used, group):
-        _plain(lone, lanes, tile, matrices, first_unit, n, m, d, plain)
+        _plain(lone, lanes, tile, matrices, first_unit, group, n, m, d, plain)
         for first in range(0, len(cases), count):
-            shortest, longest = n, 0
+            shortest, longest = n, ZERO
             for lane in range(count):
                 case = cases[min(first + lane, len(cases) - 1)]
                 starts[lane], rows[lane] = case * x_stride, lengths[case]
@@ -466,7 +467,7 @@ def _train_task(
                 for unit in range(models * size):
                     slopes[unit] /= scale[unit]
             for block in range(blocks):
-                wanted = 0
+                wanted = ZERO
                 for lane in range(count):
                     unit = _unit(lone, lanes, block, lane)
                     factors[lane] = slopes[unit] if unit < models * size else 0.0

@@ -27,7 +27,7 @@ import numpy as np
 from numba import njit
 
 from warplearn._kernels.lanes import (
-    CACHE_LINE,
+    is_short,
     load,
     matrix_at,
     maximum,
@@ -38,15 +38,10 @@ from warplearn._kernels.lanes import (
     where,
 )
 from warplearn._kernels.local import score
-from warplearn._kernels.records import Static, number
+from warplearn._kernels.records import Static, number, switch
 
 _PLAIN, _MASKED = Static(0), Static(1)
 
-
-@njit(nogil=True, forceinline=True)
-def _rows_at_once(lanes, kept):
-    """A short vector is few chains of operations: more rows take their place."""
-    return 4 if number(lanes) * kept.itemsize <= CACHE_LINE else 2
 
 
 @njit(nogil=True, forceinline=True)
@@ -78,6 +73,38 @@ def _record(traced, steps, cell, up, diagonal, left):
         store_bits(steps, 2 * cell + 1, diagonal >= up)
 
 
+def _two_more(
+    short, lanes, role, channels, traced, masked, cost,
+    x, x_at, w, w_at, row, m, low, high, steps, j, b_new, b, c, e,
+):  # fmt: skip
+    """A short vector is few chains of operations: two more rows take their place."""
+    raise NotImplementedError
+
+
+def _no_more(
+    short, lanes, role, channels, traced, masked, cost,
+    x, x_at, w, w_at, row, m, low, high, steps, j, b_new, b, c, e,
+):  # fmt: skip
+    return c, b_new
+
+
+def _third_and_fourth(
+    short, lanes, role, channels, traced, masked, cost,
+    x, x_at, w, w_at, row, m, low, high, steps, j, b_new, b, c, e,
+):  # fmt: skip
+    at = j * number(channels)
+    c_new = cell(lanes, role, channels, cost, x, x_at[2], w, w_at[2] + at, b_new, b, c)
+    c_new = _inside(lanes, masked, low, high, row + 2, j, c_new)
+    e_new = cell(lanes, role, channels, cost, x, x_at[3], w, w_at[3] + at, c_new, c, e)
+    e_new = _inside(lanes, masked, low, high, row + 3, j, e_new)
+    _record(traced, steps, (row + 2) * m + j, b_new, b, c)
+    _record(traced, steps, (row + 3) * m + j, c_new, c, e)
+    return c_new, e_new
+
+
+switch(_two_more, _no_more, _third_and_fourth)
+
+
 @njit(nogil=True, forceinline=True)
 def _sweep(
     lanes, role, channels, traced, masked, cost,
@@ -87,7 +114,7 @@ def _sweep(
 
     `column` is the one before: the row above, and the rows.
     """
-    d, four = number(channels), _rows_at_once(lanes, kept) == 4
+    d = number(channels)
     above, a, b, c, e = column
     for j in range(first, stop):
         up = load(lanes, kept, j * number(lanes))
@@ -97,16 +124,11 @@ def _sweep(
         b_new = _inside(lanes, masked, low, high, row + 1, j, b_new)
         _record(traced, steps, row * m + j, up, above, a)
         _record(traced, steps, (row + 1) * m + j, a_new, a, b)
-        last = b_new
-        if four:
-            c_new = cell(lanes, role, channels, cost, x, x_at[2], w, w_at[2] + j * d, b_new, b, c)
-            c_new = _inside(lanes, masked, low, high, row + 2, j, c_new)
-            last = cell(lanes, role, channels, cost, x, x_at[3], w, w_at[3] + j * d, c_new, c, e)
-            last = _inside(lanes, masked, low, high, row + 3, j, last)
-            _record(traced, steps, (row + 2) * m + j, b_new, b, c)
-            _record(traced, steps, (row + 3) * m + j, c_new, c, e)
-            c, e = c_new, last
-        store(kept, j * number(lanes), last)
+        c, e = _two_more(
+            is_short(lanes, kept), lanes, role, channels, traced, masked, cost,
+            x, x_at, w, w_at, row, m, low, high, steps, j, b_new, b, c, e,
+        )  # fmt: skip
+        store(kept, j * number(lanes), e)
         above, a, b = up, a_new, b_new
     return above, a, b, c, e
 
@@ -131,7 +153,7 @@ def advance(
     Parameters as for `forward`; returns `result` with the values of the lanes that end there.
     """
     count, d = number(lanes), number(channels)
-    rows = _rows_at_once(lanes, kept)
+    rows = 2 + 2 * number(is_short(lanes, kept))
     nothing = splat(lanes, kept.dtype.type(-np.inf))
     # Every path starts from the corner before (0, 0).
     above = splat(lanes, kept.dtype.type(0)) if start == 0 else nothing

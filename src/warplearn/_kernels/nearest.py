@@ -35,7 +35,7 @@ from warplearn._kernels.lanes import (
     where,
 )
 from warplearn._kernels.local import Squared
-from warplearn._kernels.records import Static, facts, number
+from warplearn._kernels.records import ZERO, Static, facts, number
 
 _PATIENCE = 16  # rows between two looks at a block
 _TASKS_PER_THREAD = 8
@@ -132,7 +132,7 @@ def _run_task(plan, cost, train, queries, grids, output, task, tasks):
         m, w_start = columns[q], q * item_stride
         best, nearest = values[q], indices[q]
 
-        k = 0
+        k = ZERO
         for case in order:  # by length, so that the envelope is made anew only now and then
             if lengths[case] != k:
                 k = lengths[case]
@@ -153,7 +153,7 @@ def _run_task(plan, cost, train, queries, grids, output, task, tasks):
             position = 0
             while position < len(ranking) and not bounds[ranking[position]] * margin > -best[-1]:
                 filled = min(count, len(ranking) - position)
-                shortest, longest = most_rows, 0
+                shortest, longest = most_rows, ZERO
                 for lane in range(count):
                     case = ranking[position + min(lane, filled - 1)]
                     starts[lane] = case * stride
@@ -165,7 +165,7 @@ def _run_task(plan, cost, train, queries, grids, output, task, tasks):
                     lane_limits(lanes, radius, rows, longest, m, low, high, hull)
                     limited_k, limited_m = longest if shortest == longest else 0, m
                 result = begin(lanes, m, kept)
-                row = 0
+                row = ZERO
                 while row < longest:
                     start, row = row, min(row + _PATIENCE, longest)
                     result = advance(

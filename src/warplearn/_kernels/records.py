@@ -40,6 +40,11 @@ from numba.extending import (
 )
 
 
+# The number 0 where a variable starts with it and is then given to a function: from a literal
+# Numba first compiles the function for that literal.
+ZERO = np.int64(0)
+
+
 def _digest(*parts: bytes) -> str:
     return hashlib.blake2b(b"\0".join(parts), digest_size=8).hexdigest()
 
@@ -79,13 +84,13 @@ register_model(StaticType)(models.OpaqueModel)
 
 
 @cache
-def _static_type(value: int) -> StaticType:
+def static_type(value: int) -> StaticType:
     return StaticType(value)
 
 
 @typeof_impl.register(Static)
 def _typeof_static(value, context):
-    return _static_type(value.value)
+    return static_type(value.value)
 
 
 class Facts(tuple[Any, ...]):
@@ -137,7 +142,7 @@ def switch(generic: Callable[..., Any], *implementations: Callable[..., Any]) ->
             return implementations[static.value]
         return None
 
-    overload(generic, strict=False)(choose)
+    overload(generic, strict=False, jit_options=_OPTIONS)(choose)
 
 
 class RecordType(types.Type):
