@@ -260,7 +260,8 @@ def evaluate(
 
     x_flat, w_flat, lengths, columns = flat(x), flat(w), flat(lengths), flat(columns)
     x_stride, w_item = x.shape[1] * d, w_flat.size // n_matrices
-    ordered = np.argsort(lengths, kind="stable")
+    # Numbers of few bits are sorted by their digits.
+    ordered = np.argsort(lengths.astype(np.min_scalar_type(x.shape[1])), kind="stable")
     natural = np.arange(n_series if not batch else n_matrices)
     if batch:
         laned = (x_flat, x_stride, ordered)
