@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -152,9 +151,7 @@ def _places(directory: StrPath | None) -> Iterator[tuple[str, Path]]:
     yield "the cache", archive.cache_folder()
     for package, folders in _CARRIED.items():
         try:
-            spec = (
-                find_spec(package) if package not in sys.modules else sys.modules[package].__spec__
-            )
+            spec = find_spec(package)
         except (ImportError, ValueError):
             continue
         for root in (spec.submodule_search_locations or ()) if spec else ():

@@ -216,7 +216,7 @@ def _gesture(rng: Random, name: str, length: int, noise: float) -> Array:
     time = np.cumsum(pace) - pace[0]
     across, up = _GESTURES[name](time / time[-1])
     # Held at a slant, a little different every time.
-    slant = rng.normal(scale=0.15, size=(3, 2)) + [[1, 0], [0, 1], [0.5, -0.5]]
+    slant = np.array([[1, 0], [0, 1], [0.5, -0.5]]) + rng.normal(scale=0.15, size=(3, 2))
     return slant @ np.stack([across, up]) + rng.normal(scale=noise, size=(3, length))
 
 

@@ -1,6 +1,6 @@
 """Readers of the formats in which labelled series are kept.
 
-A reader of text turns each line into a label and the numbers of each channel, and one function makes
+A reader of text turns each line into a label and the texts of each channel, and one function makes
 a data set of them: NaN, `?` or nothing at the end of a series are padding, anywhere else a missing
 value, which is refused.  Whatever is wrong with a file is a `MalformedFileError`.
 """
@@ -98,7 +98,7 @@ class _TsHeader(NamedTuple):
         def count(*keys: str) -> int | None:
             for key in keys:
                 word = " ".join(header.get(key, []))
-                if word.isascii() and word.isdecimal() and 0 < int(word[:18]):
+                if word.isascii() and word.isdecimal() and int(word[:18]) > 0:
                     return int(word[:18])
                 if key in header:
                     raise MalformedFileError(
@@ -145,9 +145,9 @@ class _TsHeader(NamedTuple):
 
 
 def read_arff(file: StrPath) -> Dataset:
-    """Read Weka's format as the archive uses it: numbers, or one relational attribute, then a label.
+    r"""Read Weka's format as the archive uses it: numbers or a relational attribute, then a label.
 
-    The channels of a relational attribute are in quotes and separated by the characters `\\n`.
+    The channels of a relational attribute are in quotes and separated by the characters `\n`.
     """
     path = Path(file)
     in_data = False
@@ -281,8 +281,14 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
             yield number, text.rstrip("\r\n")
 
 
-def _number(text: str) -> float:
-    return np.nan if text in _MISSING else float(text)
+def _numbers(texts: list[str]) -> NDArray[np.float64]:
+    if "_" in "".join(texts):  # Python reads 1_000 as a number, the formats do not
+        wrong = next(text for text in texts if "_" in text)
+        raise ValueError(f"could not convert string to float: {wrong!r}")
+    try:
+        return np.array(list(map(float, texts)))
+    except ValueError:
+        return np.array([np.nan if t.strip() in _MISSING else float(t) for t in texts])
 
 
 def _assemble(path: Path, cases: Sequence[_Case], *, numeric_target: bool = False) -> Dataset:
@@ -290,13 +296,10 @@ def _assemble(path: Path, cases: Sequence[_Case], *, numeric_target: bool = Fals
     series = []
     for line, _, channels in cases:
         try:
-            # Python reads 1_000 as a number, the formats do not.
-            values = [[_number(text.strip()) for text in channel] for channel in channels]
-            if any("_" in text for channel in channels for text in channel):
-                raise ValueError("could not convert string to float: an underscore")
+            values = [_numbers(channel) for channel in channels]
         except ValueError as error:
             raise MalformedFileError(path, line, str(error)) from error
-        series.append(_cut(path, line, "", [np.array(channel) for channel in values]))
+        series.append(_cut(path, line, "", values))
         if len(series[-1]) != len(series[0]):
             raise MalformedFileError(
                 path, line, f"{len(series[-1])} channels, but {len(series[0])} in the first series"
