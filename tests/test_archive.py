@@ -1,0 +1,276 @@
+"""Downloads, from a server on this machine that serves good, damaged, slow and no files."""
+
+import hashlib
+import io
+import socket
+import threading
+import time
+import zipfile
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from warplearn import datasets
+from warplearn.datasets import DatasetNotFoundError, DownloadError, archive
+
+FILES = {
+    "Good_TRAIN.tsv": "1\t0.5\t1.5\n2\t2.5\t3.5\n",
+    "Good_TEST.tsv": "1\t4.5\t5.5\n",
+    "Good.txt": "what it is about",
+    "../../Good_TRAIN.sh": "what tries to get out",
+}
+
+
+def zipped(files, compression=zipfile.ZIP_DEFLATED):
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", compression) as file:
+        for name, content in files.items():
+            file.writestr(name, content)
+    return stream.getvalue()
+
+
+GOOD = zipped(FILES)
+PLAIN = zipped(FILES, zipfile.ZIP_STORED)
+DAMAGED = PLAIN.replace(b"2.5\t3.5", b"2.5\t9.5", 1)  # a number changed, the length the same
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.server.asked.append(self.path)
+        answer = getattr(self, self.path.split("/")[1], None)
+        if answer is None:
+            self.send_error(404)
+        else:
+            answer(len(self.server.asked))
+
+    def send(self, content, announced=None, pause=0.0, step=1 << 20):
+        self.send_response(200)
+        if announced != -1:
+            self.send_header("Content-Length", str(announced or len(content)))
+        self.end_headers()
+        for start in range(0, len(content), step):
+            self.wfile.write(content[start : start + step])
+            self.wfile.flush()
+            time.sleep(pause)
+
+    def good(self, attempt):
+        self.send(GOOD)
+
+    def no_length(self, attempt):
+        self.send(GOOD, announced=-1)
+
+    def changed(self, attempt):
+        self.send(PLAIN)
+
+    def truncated(self, attempt):
+        self.send(GOOD[:100], announced=len(GOOD))
+
+    def truncated_unseen(self, attempt):
+        self.send(GOOD[:-30], announced=-1)
+
+    def recovers(self, attempt):
+        if attempt == 1:
+            self.send_error(503)
+        elif attempt == 2:
+            self.truncated(attempt)
+        else:
+            self.send(GOOD)
+
+    def damaged(self, attempt):
+        self.send(DAMAGED)
+
+    def no_zip(self, attempt):
+        self.send(b"<html>please log in</html>")
+
+    def nothing_in_it(self, attempt):
+        self.send(zipped({"Other_TRAIN.tsv": "1\t2\n"}))
+
+    def silent(self, attempt):
+        time.sleep(2)
+
+    def slow(self, attempt):
+        self.send(GOOD, pause=0.1, step=20)
+
+    def log_message(self, *arguments):
+        pass
+
+    def handle(self):
+        try:
+            super().handle()
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # the client has given up, as it should
+
+
+@pytest.fixture
+def server():
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.asked = []
+        server.daemon_threads = True
+        server.block_on_close = False
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        server.base = f"http://127.0.0.1:{server.server_port}"
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(autouse=True)
+def pauses(monkeypatch):
+    """Attempts follow one another at once; the pauses that there would be are listed."""
+    pauses = []
+    monkeypatch.setattr(archive, "_pause", pauses.append)
+    return pauses
+
+
+@pytest.fixture
+def cache(monkeypatch, tmp_path):
+    monkeypatch.delenv("WARPLEARN_DATA", raising=False)
+    monkeypatch.setattr("warplearn.datasets.finding._CARRIED", {})
+    monkeypatch.setattr("warplearn.datasets.archive.cache_folder", lambda: tmp_path / "cache")
+    return tmp_path / "cache"
+
+
+def files_in(folder):
+    return sorted(str(f.relative_to(folder)) for f in folder.rglob("*") if f.is_file())
+
+
+def test_load_downloads_once(server, cache):
+    seen = []
+    for _ in range(2):
+        found = datasets.load(
+            "Good", base=server.base + "/good", progress=lambda *now: seen.append(now)
+        )
+        assert found.y.tolist() == [1, 2, 1]
+    assert server.asked == ["/good/Good.zip"]
+    assert files_in(cache) == ["Good/Good.zip.sha256", "Good/Good_TEST.tsv", "Good/Good_TRAIN.tsv"]
+    assert (cache / "Good" / "Good.zip.sha256").read_text().strip() == (
+        hashlib.sha256(GOOD).hexdigest()
+    )
+    assert seen[0] == (0, len(GOOD))
+    assert seen[-1] == (len(GOOD), len(GOOD))
+    assert datasets.available()["Good"] == "the cache"
+
+
+def test_a_server_that_does_not_say_how_much(server, cache):
+    folder = datasets.download("Good", base=server.base + "/no_length")
+    assert folder == cache / "Good"
+    assert len(files_in(folder)) == 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "problem"),
+    [
+        ("truncated", "truncated, 100 of \\d+ bytes came|IncompleteRead"),
+        ("truncated_unseen", "no sound zip file"),
+        ("damaged", "no sound zip file: Bad CRC-32"),
+        ("no_zip", "no sound zip file: File is not a zip file"),
+    ],
+)
+def test_a_file_that_is_not_whole_leaves_nothing_behind(kind, problem, server, cache, pauses):
+    with pytest.raises(DownloadError, match=f"failed after 3 attempts: .*({problem})"):
+        datasets.download("Good", base=f"{server.base}/{kind}")
+    assert len(server.asked) == 3
+    assert pauses == [1, 2]
+    assert list(cache.iterdir()) == []
+
+
+def test_an_attempt_that_fails_is_made_again(server, cache, pauses):
+    datasets.download("Good", base=server.base + "/recovers")
+    assert len(server.asked) == 3
+    assert pauses == [1, 2]
+
+
+def test_what_is_not_there_is_not_asked_for_again(server, cache):
+    with pytest.raises(DatasetNotFoundError, match="not found in the cache, and there is no .*404"):
+        datasets.load("Good", base=server.base + "/missing")
+    with pytest.raises(DownloadError, match="holds no Good_TRAIN or Good_TEST"):
+        datasets.download("Good", base=server.base + "/nothing_in_it")
+    assert len(server.asked) == 2
+
+
+def test_a_server_that_does_not_answer(server, cache):
+    start = time.perf_counter()
+    with pytest.raises(DownloadError, match="at the only attempt: .*timed out"):
+        datasets.download("Good", base=server.base + "/silent", timeout=0.2, retries=0)
+    assert time.perf_counter() - start < 1.5
+
+
+def test_a_server_that_is_slow(server, cache):
+    start = time.perf_counter()
+    with pytest.raises(DownloadError, match="took longer than 0.3 seconds"):
+        datasets.download("Good", base=server.base + "/slow", patience=0.3, retries=0)
+    assert time.perf_counter() - start < 1.5
+    assert list(cache.iterdir()) == []
+
+
+def test_offline(cache):
+    with socket.socket() as free:  # a port where nobody listens
+        free.bind(("127.0.0.1", 0))
+        base = f"http://127.0.0.1:{free.getsockname()[1]}"
+    with pytest.raises(DatasetNotFoundError, match="not found in the cache, and .*online?"):
+        datasets.load("Good", base=base)
+
+
+def test_checksum_that_is_given(server, cache):
+    right = hashlib.sha256(GOOD).hexdigest()
+    with pytest.raises(DownloadError, match=f"its SHA-256 is {right}, expected 00"):
+        datasets.download("Good", base=server.base + "/good", sha256="00", retries=0)
+    assert list(cache.iterdir()) == []
+    assert datasets.download("Good", base=server.base + "/good", sha256=right.upper()).is_dir()
+
+
+def test_checksum_of_the_first_download_is_kept(server, cache):
+    datasets.download("Good", base=server.base + "/good")
+    (cache / "Good" / "Good_TEST.tsv").unlink()
+    with pytest.raises(DownloadError, match="its SHA-256 is .*, expected"):
+        datasets.download("Good", base=server.base + "/changed", retries=0)
+    datasets.download("Good", base=server.base + "/good")
+    assert (cache / "Good" / "Good_TEST.tsv").is_file()
+    assert [p.name for p in cache.iterdir()] == ["Good"]
+
+
+def test_an_interrupted_download_leaves_nothing_behind(server, cache):
+    def stop(came, total):
+        if came:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        datasets.download("Good", base=server.base + "/good", progress=stop)
+    assert list(cache.iterdir()) == []
+
+
+def test_only_the_web_is_asked(cache, tmp_path):
+    with pytest.raises(DownloadError, match="must start with http"):
+        datasets.download("Good", base=f"file://{tmp_path}")
+    with pytest.raises(ValueError, match="name must be of letters"):
+        datasets.download("../Good")
+
+
+def test_progress_is_for_terminals(monkeypatch, capsys):
+    archive._to_terminal("Good")(1_000_000, 2_000_000)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    show = archive._to_terminal("Good")
+    show(1_000_000, 2_000_000)
+    show(2_000_000, 2_000_000)
+    assert capsys.readouterr().err == "\rGood: 1.0 of 2.0 MB, 50%\rGood: 2.0 of 2.0 MB, 100%\n"
+
+
+@pytest.mark.parametrize(
+    ("platform", "variables", "expected"),
+    [
+        ("linux", {}, "home/.cache"),
+        ("linux", {"XDG_CACHE_HOME": "/elsewhere"}, "/elsewhere"),
+        ("darwin", {}, "home/Library/Caches"),
+        ("win32", {"LOCALAPPDATA": "/local"}, "/local"),
+    ],
+)
+def test_the_cache_is_where_the_system_has_it(platform, variables, expected, monkeypatch, tmp_path):
+    monkeypatch.setattr("sys.platform", platform)
+    monkeypatch.setattr("pathlib.Path.home", lambda: tmp_path / "home")
+    for name in ("XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert archive.cache_folder() == tmp_path / expected / "warplearn" / "datasets"
