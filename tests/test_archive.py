@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 import zipfile
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -95,10 +96,8 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
     def handle(self):
-        try:
+        with suppress(BrokenPipeError, ConnectionResetError):  # the client gives up, as it should
             super().handle()
-        except (BrokenPipeError, ConnectionResetError):
-            pass  # the client has given up, as it should
 
 
 @pytest.fixture
