@@ -1,0 +1,325 @@
+"""The page about results: what it says, and what it does in a browser."""
+
+import json
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from warplearn import ElasticLogisticRegression, active_path, datasets
+from warplearn.experiments.report import view_of, write_report
+
+pytest.importorskip("matplotlib")
+
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+METHODS = ["NN+ALL", "ePERC", "eLOGR", "a <b> & c"]
+
+
+def row(dataset, method, trial, error, study="comparison", **more):
+    return {
+        "study": study, "dataset": dataset, "method": method, "trial": trial, "seed": trial,
+        "estimator": "ElasticPerceptron", "error": error, "train_error": 0.5,
+        "parameters": {"eta": 0.1}, "fit_seconds": 0.25, "predict_seconds": 0.01, "cells": 1000,
+        "versions": {"warplearn": "0.1.0"}, "machine": "a machine", "source": "built-in",
+        "protocol": "test", **more,
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def rows():
+    names = ["WarpedBumps", "Gestures", "Nowhere1", "Nowhere2", "Nowhere3"]
+    found = [
+        row(name, method, trial, 10 * m + d + trial / 4)
+        for d, name in enumerate(names)
+        for m, method in enumerate(METHODS)
+        for trial in range(3)
+    ]
+    for w in (0.0, 0.1, 1.0, 2.0):
+        found += [
+            row(
+                "WarpedBumps", f"w = {w}", trial, 20 - w, "elasticity", parameters={"elasticity": w}
+            )
+            for trial in range(2)
+        ]
+    return found
+
+
+@pytest.fixture(scope="module")
+def models():
+    found = {}
+    for name in ("WarpedBumps", "Gestures"):
+        train = datasets.load(name, "train")
+        model = ElasticLogisticRegression(elasticity=5, max_iter=3, random_state=0)
+        found[name] = model.fit(train.X.astype(np.float32), train.y)
+    return found
+
+
+@pytest.fixture(scope="module")
+def page(rows, models, tmp_path_factory):
+    path = tmp_path_factory.mktemp("report") / "page.html"
+    assert write_report(rows, path, models=models, title="Results <1>") == path
+    return path
+
+
+class Elements(HTMLParser):
+    """The elements of a page, with their attributes, and whether all are closed."""
+
+    EMPTY = frozenset(("meta", "input", "br", "path", "use"))
+
+    def __init__(self, text):
+        super().__init__()
+        self.found, self.open = [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.found.append((tag, dict(attributes)))
+        if tag not in self.EMPTY:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.found.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        if tag not in self.EMPTY:
+            assert self.open.pop() == tag
+
+
+def test_page_is_whole_and_needs_nothing_else(page):
+    text = page.read_text("utf-8")
+    elements = Elements(text)
+    assert elements.open == []
+    for tag, attributes in elements.found:
+        assert tag not in ("link", "img", "iframe")
+        for name in ("src", "href", "xlink:href"):
+            assert attributes.get(name, "#").startswith("#"), (tag, attributes)
+    policy = next(a["content"] for t, a in elements.found if "http-equiv" in a)
+    assert policy.startswith("default-src 'none'")
+    assert "url(http" not in text
+    assert "{{" not in re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
+
+
+def test_what_the_page_says(page):
+    text = page.read_text("utf-8")
+    assert "<title>Results &lt;1&gt;</title>" in text
+    assert "a &lt;b&gt; &amp; c" in text
+    assert "a <b>" not in text
+    assert "No model is shown of Nowhere1, Nowhere2, Nowhere3" in text
+    assert "Generated data, not the archive" in text
+    assert "Mean ranks over 5 data sets" in text
+    assert text.count("<svg") == 2
+    assert "currentColor" in text
+    assert '<td class=number data-value="10.2">10.2 ±0.2</td>' in text
+
+
+def test_no_rows(tmp_path):
+    with pytest.raises(ValueError, match="rows must hold at least one trial, got none"):
+        write_report([], tmp_path / "page.html")
+
+
+def test_page_without_models(tmp_path):
+    path = write_report([row("Nowhere1", "ePERC", 0, 5.0)], tmp_path / "new" / "page.html")
+    assert '<section id="viewer" hidden>' in path.read_text("utf-8")
+    assert [file.name for file in path.parent.iterdir()] == ["page.html"]
+
+
+@pytest.mark.parametrize("name", ["WarpedBumps", "Gestures"])
+def test_view_is_what_the_model_does(name, models):
+    model, test = models[name], datasets.load(name, "test")
+    view = view_of(model, test, n_series=9)
+    json.dumps(view, allow_nan=False)
+    X = test.X.astype(np.float32)
+    predicted = model.predict(X)
+    assert view["mistakes"] == (predicted != test.y).sum()
+    assert view["cases"] == len(test.X)
+    assert len(view["series"]) == 9
+    wrong = sum(s["label"] != s["predicted"] for s in view["series"])
+    assert wrong == min(3, view["mistakes"])
+    for s in view["series"]:
+        x = X[s["case"]]
+        assert (s["label"], s["predicted"]) == (str(test.y[s["case"]]), str(predicted[s["case"]]))
+        np.testing.assert_allclose(s["values"], x.T, rtol=1e-3, atol=1e-6)
+        for value, bias, parts in zip(
+            s["decisions"], view["biases"], s["contributions"], strict=True
+        ):
+            assert value == pytest.approx(bias + sum(parts), rel=1e-2, abs=1e-2)
+        for W, (first, last) in zip(model.coef_, s["paths"], strict=True):
+            path = [(i, j) for i in range(len(x)) for j in range(first[i], last[i] + 1)]
+            np.testing.assert_array_equal(path, active_path(x.T, W))
+    if name == "WarpedBumps":
+        assert view["outputs"] == ["1"]
+        positive = view["units"][0]["label"]
+        assert (positive == "1") == (model.mix_[0, 0] > 0)
+    else:
+        assert view["outputs"] == view["classes"] == [unit["label"] for unit in view["units"]]
+        assert len(view["units"][0]["weights"]) == len(view["channels"]) == 3
+
+
+def test_series_longer_than_the_model_are_left_out(models):
+    test = datasets.load("Gestures", "test")
+    model = models["Gestures"]
+    short = ElasticLogisticRegression(elasticity=5, max_iter=1, random_state=0)
+    keep = test.X.lengths < 70
+    short.fit(test.X[keep].astype(np.float32), test.y[keep])
+    view = view_of(short, test, n_series=200)
+    assert view["cases"] == keep.sum() < len(test.X)
+    assert max(len(s["values"][0]) for s in view["series"]) < 70
+    assert model.n_features_in_ == 80
+
+
+# In a browser.
+
+EARS = """<script>
+window.heard = [];
+addEventListener("error", event => heard.push("error: " + event.message));
+addEventListener("securitypolicyviolation", event => heard.push("blocked: " + event.blockedURI));
+for (const kind of ["error", "warn"]) console[kind] = (...words) => heard.push(kind + ": " + words);
+</script>"""
+
+HANDS = """<script>
+const seen = () => ({
+  verdict: get("verdict").textContent, decision: get("decision").textContent,
+  matrix: get("matrix").toDataURL(), contributions: get("contributions").toDataURL(),
+  note: get("model-note").textContent, readout: get("readout").textContent,
+  series: [...get("series").options].map(option => option.text),
+  units: get("unit-label").offsetHeight > 0, channels: get("channel-label").offsetHeight > 0,
+  ground: getComputedStyle(document.body).backgroundColor,
+});
+const steps = { start: seen() };
+const choose = (id, value) => {
+  get(id).value = value;
+  get(id).dispatchEvent(new Event("change", { bubbles: true }));
+};
+get("next").click(); steps.next = seen();
+get("previous").click(); steps.back = seen();
+const box = get("matrix").getBoundingClientRect();
+get("matrix").dispatchEvent(new PointerEvent("pointermove", { clientX: box.left + box.width / 2, clientY: box.top + 9 }));
+steps.hover = seen();
+choose("series", "5"); steps.series = seen();
+choose("dataset", "1"); steps.dataset = seen();
+choose("unit", "2"); steps.unit = seen();
+choose("channel", "1"); steps.channel = seen();
+get("mistakes").click(); steps.mistakes = seen();
+get("theme").click(); steps.theme = seen();
+get("theme").click(); steps.theme_again = seen();
+const table = document.querySelector("table.sortable");
+const column = k => [...table.tBodies[0].rows].map(r => r.cells[k].textContent);
+const head = k => table.tHead.rows[0].cells[k];
+const tables = { names: column(0) };
+head(1).firstChild.click(); tables.up = column(1);
+head(1).firstChild.click(); tables.down = column(1); tables.sort = head(1).getAttribute("aria-sort");
+head(0).firstChild.click(); tables.byName = column(0);
+document.body.innerHTML = "";
+const result = document.createElement("pre");
+result.id = "result";
+result.textContent = JSON.stringify({
+  steps, tables, heard, requests: performance.getEntriesByType("resource").map(entry => entry.name),
+  wide: document.documentElement.scrollWidth,
+});
+document.body.append(result);
+</script>"""
+
+
+def browse(path, *flags):
+    """Open a page; its elements once all scripts have run, and what the browser has logged."""
+    folder = path.parent / "profile"
+    command = [
+        CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+        f"--user-data-dir={folder}", "--enable-logging=stderr", "--no-first-run",
+        "--disable-background-networking", "--disable-component-update", "--disable-sync",
+        "--virtual-time-budget=2000",
+        *flags, "--dump-dom", path.as_uri(),
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout, done.stderr
+
+
+@pytest.fixture(scope="module")
+def browsed(page):
+    """What is seen before and after each thing that a reader can do."""
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium")
+    text = page.read_text("utf-8")
+    tried = page.with_name("tried.html")
+    with_ears = text.replace("<head>", "<head>" + EARS, 1)
+    tried.write_text(with_ears.replace("</body>", HANDS + "</body>"), "utf-8")
+    elements, log = browse(tried, "--window-size=1000,800")
+    result = re.search(r'<pre id="result">(.*?)</pre>', elements, re.DOTALL)
+    assert result, log[-3000:]
+    unescaped = result[1].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+    return json.loads(unescaped), log
+
+
+def test_browser_has_nothing_to_complain_about(browsed):
+    found, log = browsed
+    assert found["heard"] == []
+    assert found["requests"] == []
+    assert "CONSOLE" not in log
+
+
+def test_ears_hear(page):
+    """The test above can fail."""
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium")
+    loud = page.with_name("loud.html")
+    shout = '<script>fetch("http://127.0.0.1:9/x").catch(() => 0); nothing.there()</script>'
+    report = "<script>setTimeout(() => { document.title = JSON.stringify(heard); }, 500)</script>"
+    text = page.read_text("utf-8").replace("<head>", "<head>" + EARS, 1)
+    loud.write_text(text.replace("</body>", shout + report + "</body>"), "utf-8")
+    title = re.search("<title>(.*?)</title>", browse(loud)[0])[1]
+    assert "blocked: http://127.0.0.1:9/x" in title
+    assert "nothing is not defined" in title
+
+
+def test_choosing_changes_what_is_shown(browsed):
+    steps = browsed[0]["steps"]
+    start = steps["start"]
+    assert start["verdict"].startswith("Series ")
+    for key in ("verdict", "decision", "matrix", "contributions"):
+        assert steps["next"][key] != start[key], key
+        assert steps["back"][key] == start[key], key
+        assert steps["series"][key] != start[key], key
+    assert steps["hover"]["readout"].startswith("time ")
+    assert "path in column" in steps["hover"]["readout"]
+    assert steps["hover"]["matrix"] != steps["back"]["matrix"]
+    assert not start["units"]
+    assert not start["channels"]
+    assert steps["dataset"]["units"]
+    assert steps["dataset"]["channels"]
+    assert steps["dataset"]["note"] != start["note"]
+    assert steps["unit"]["matrix"] != steps["dataset"]["matrix"]
+    assert steps["unit"]["verdict"] == steps["dataset"]["verdict"]
+    assert steps["channel"]["matrix"] != steps["unit"]["matrix"]
+    assert all("mistaken" in text for text in steps["mistakes"]["series"])
+    assert len(steps["mistakes"]["series"]) < len(steps["channel"]["series"])
+    assert steps["theme"]["ground"] != steps["channel"]["ground"] == steps["theme_again"]["ground"]
+    assert steps["theme"]["matrix"] != steps["mistakes"]["matrix"]
+
+
+def test_tables_sort(browsed):
+    tables = browsed[0]["tables"]
+    numbers = [float(cell.split()[0]) for cell in tables["up"]]
+    assert numbers == sorted(numbers)
+    assert len(set(numbers)) > 1
+    assert tables["down"] == tables["up"][::-1]
+    assert tables["sort"] == "descending"
+    assert tables["byName"] == sorted(tables["names"])
+    assert tables["byName"] != tables["names"]
+
+
+@pytest.mark.parametrize("width", [360, 1000])
+def test_page_fits_the_window(width, page):
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium")
+    frame = page.with_name(f"frame{width}.html")
+    ask = "<script>document.title = document.documentElement.scrollWidth + ' of ' + innerWidth</script>"
+    frame.write_text(page.read_text("utf-8").replace("</body>", ask + "</body>"), "utf-8")
+    title = re.search("<title>(.*?)</title>", browse(frame, f"--window-size={width},800")[0])[1]
+    needed, there = map(int, title.split(" of "))
+    assert needed <= there
+    assert there <= max(width, 500)  # Chromium has a least width
