@@ -513,7 +513,9 @@ def rank_methods(errors: Any, names: Sequence[str], alpha: float = 0.05) -> Rank
             last += 1
         if last > first and (not cliques or last > cliques[-1][1]):
             cliques.append((first, last))
-    friedman = float(friedmanchisquare(*table.T).pvalue) if k > 2 else np.nan
+    friedman = np.nan if k == 2 else 1.0
+    if k > 2 and (table != table[:, :1]).any():
+        friedman = float(friedmanchisquare(*table.T).pvalue)
     return Ranking([names[i] for i in order], ranks, cliques, p_values, friedman)
 
 
