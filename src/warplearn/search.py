@@ -29,16 +29,15 @@ from warplearn.optim import Solution, Split, solve
 from warplearn.series import SeriesCollection
 
 
-class _Fit(NamedTuple):
-    """A candidate on a fold, taken apart but not trained."""
+class Fit(NamedTuple):
+    """An estimator on some of the series, taken apart but not trained."""
 
-    candidate: int
-    fold: int
     estimator: ElasticLinearClassifier
+    train: NDArray[np.int64]
     assembly: Assembly
 
 
-def _bank_key(fit: _Fit) -> Any:
+def _bank_key(fit: Fit) -> Any:
     """What models must have in common to stand in one bank."""
     problem, models, schedule, stopping, mix = fit.assembly
     return (
@@ -50,13 +49,121 @@ def _bank_key(fit: _Fit) -> Any:
     )  # fmt: skip
 
 
-def _split_key(fit: _Fit) -> Any:
+def _split_key(fit: Fit) -> Any:
     """What models must have in common to see the same examples in the same order."""
     estimator = fit.estimator
     return (
-        fit.fold, estimator.shuffle, repr(estimator.class_weight), repr(estimator.random_state),
-        len(fit.assembly.models),
+        id(fit.train), estimator.shuffle, repr(estimator.class_weight),
+        repr(estimator.random_state), len(fit.assembly.models),
     )  # fmt: skip
+
+
+def take_apart(
+    estimator: ElasticLinearClassifier,
+    train: NDArray[np.int64],
+    X: SeriesCollection,
+    labels: NDArray[Any],
+    weights: NDArray[np.float64],
+) -> Fit:
+    """Prepare an estimator to be trained on the series `train` of X."""
+    cases = train[weights[train] > 0]
+    estimator.classes_ = np.unique(labels[train])
+    estimator.n_features_in_ = int(X.lengths[cases].max())
+    estimator.n_channels_in_ = X.n_channels
+    codes = np.searchsorted(estimator.classes_, labels).clip(max=len(estimator.classes_) - 1)
+    random_state = check_random_state(estimator.random_state)
+    assembly = estimator.assemble(X, codes, cases, random_state)
+    estimator._after_init = random_state
+    return Fit(estimator, train, assembly)
+
+
+def train_together(
+    fits: Sequence[Fit],
+    X: SeriesCollection,
+    labels: NDArray[Any],
+    weights: NDArray[np.float64],
+    *,
+    verbose: int = 0,
+    n_jobs: int | None = None,
+) -> None:
+    """Train estimators bank by bank; each is then fitted as if it had been alone."""
+    banks: dict[Any, list[Fit]] = {}
+    for fit in fits:
+        banks.setdefault(_bank_key(fit), []).append(fit)
+    for number, bank in enumerate(banks.values()):
+        if verbose:
+            print(f"bank {number + 1} of {len(banks)}: {len(bank)} fits")
+        splits: dict[Any, int] = {}
+        made: list[Split] = []
+        for fit in bank:
+            key = _split_key(fit)
+            if key not in splits:
+                train, classes = fit.train, fit.estimator.classes_
+                codes = np.searchsorted(classes, labels[train])
+                split = fit.estimator.split(
+                    codes, weights[train], len(classes), fit.estimator._after_init
+                )
+                # The order of the fold is that of a fit of its own.
+                inside = np.zeros(len(X))
+                inside[train] = split.weights
+                split.weights, split.cases = inside, train[split.cases]
+                splits[key] = len(made)
+                made.append(split)
+            for model in fit.assembly.models:
+                model.split = splits[key]
+        first = bank[0]
+        solutions = solve(
+            first.assembly.problem,
+            [model for fit in bank for model in fit.assembly.models],
+            made,
+            batch_size=first.estimator.batch_size,
+            optimizer=first.estimator.optimizer,
+            schedule=first.assembly.schedule,
+            stopping=first.assembly.stopping,
+            average=first.estimator.average,
+            verbose=verbose,
+            n_jobs=n_jobs,
+        )
+        if any(solution.reason == "interrupted" for solution in solutions):
+            raise KeyboardInterrupt
+        _hand_out(bank, solutions)
+
+
+def _hand_out(bank: Sequence[Fit], solutions: Sequence[Solution]) -> None:
+    """Let the estimators take over their solutions."""
+    count = len(bank[0].assembly.models)
+    for index, fit in enumerate(bank):
+        rows = fit.estimator.n_features_in_
+        own = [
+            solution._replace(W=solution.W[:, :rows])
+            for solution in solutions[index * count : (index + 1) * count]
+        ]
+        del fit.estimator._after_init
+        fit.estimator.adopt(fit.assembly, own)
+
+
+def predict_together(
+    fits: Sequence[Fit], X: SeriesCollection, n_jobs: int | None = None
+) -> list[NDArray[Any]]:
+    """Predictions of trained estimators for the same series, those of one shape in one bank."""
+    banks: dict[Any, list[int]] = {}
+    for index, fit in enumerate(fits):
+        shape = fit.estimator._matrices().shape
+        banks.setdefault((shape, fit.assembly.problem.radius), []).append(index)
+    found: dict[int, NDArray[Any]] = {}
+    for (shape, radius), bank in banks.items():
+        if X.max_length > shape[1]:
+            found |= {
+                index: fits[index].estimator.predict(X) for index in bank
+            }  # says what is wrong
+            continue
+        W = np.concatenate([fits[index].estimator._matrices() for index in bank])
+        cost = fits[bank[0]].assembly.problem.cost
+        scores = evaluate(cost, X.values, X.lengths, W, radius=radius, n_jobs=n_jobs).values
+        for place, index in enumerate(bank):
+            own = scores[:, place * shape[0] : (place + 1) * shape[0]]
+            found[index] = fits[index].estimator.classify(own)
+    return [found[index] for index in range(len(fits))]
 
 
 class ElasticGridSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -138,15 +245,18 @@ class ElasticGridSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.n_splits_ = len(folds)
         self.classes_ = np.unique(labels)
 
+        for fold, (train, _) in enumerate(folds):
+            if len(np.unique(labels[train])) < 2:
+                raise ValueError(f"fold {fold} has training series of one class only")
         start = time.perf_counter()
         fits = [
-            self._take_apart(c, f, params, series, labels, weights, train)
-            for c, params in enumerate(candidates)
-            for f, (train, _) in enumerate(folds)
+            take_apart(clone(self.estimator).set_params(**params), train, series, labels, weights)
+            for params in candidates
+            for train, _ in folds
         ]
-        trained = self._train(fits, series, labels, weights, folds)
+        train_together(fits, series, labels, weights, verbose=self.verbose, n_jobs=self.n_jobs)
         seconds = (time.perf_counter() - start) / len(fits)
-        self.cv_results_ = self._results(candidates, folds, trained, series, labels, seconds)
+        self.cv_results_ = self._results(candidates, folds, fits, series, labels, seconds)
         self.best_index_ = int(self.cv_results_["rank_test_score"].argmin())
         self.best_params_ = candidates[self.best_index_]
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
@@ -159,96 +269,11 @@ class ElasticGridSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             self.refit_time_ = time.perf_counter() - start
         return self
 
-    def _take_apart(
-        self,
-        candidate: int,
-        fold: int,
-        params: Mapping[str, Any],
-        X: SeriesCollection,
-        labels: NDArray[Any],
-        weights: NDArray[np.float64],
-        train: NDArray[np.int64],
-    ) -> _Fit:
-        estimator = clone(self.estimator).set_params(**params)
-        cases = train[weights[train] > 0]
-        estimator.classes_ = np.unique(labels[train])
-        if len(estimator.classes_) < 2:
-            raise ValueError(f"fold {fold} has training series of one class only")
-        estimator.n_features_in_ = int(X.lengths[cases].max())
-        estimator.n_channels_in_ = X.n_channels
-        codes = np.searchsorted(estimator.classes_, labels).clip(max=len(estimator.classes_) - 1)
-        random_state = check_random_state(estimator.random_state)
-        assembly = estimator.assemble(X, codes, cases, random_state)
-        estimator._after_init = random_state
-        return _Fit(candidate, fold, estimator, assembly)
-
-    def _train(
-        self,
-        fits: Sequence[_Fit],
-        X: SeriesCollection,
-        labels: NDArray[Any],
-        weights: NDArray[np.float64],
-        folds: Sequence[tuple[NDArray[np.int64], NDArray[np.int64]]],
-    ) -> list[_Fit]:
-        """Train everything, bank by bank, and let the estimators take over their solutions."""
-        banks: dict[Any, list[_Fit]] = {}
-        for fit in fits:
-            banks.setdefault(_bank_key(fit), []).append(fit)
-        for number, bank in enumerate(banks.values()):
-            if self.verbose:
-                print(f"bank {number + 1} of {len(banks)}: {len(bank)} fits")
-            splits: dict[Any, int] = {}
-            made: list[Split] = []
-            for fit in bank:
-                key = _split_key(fit)
-                if key not in splits:
-                    train, classes = folds[fit.fold][0], fit.estimator.classes_
-                    codes = np.searchsorted(classes, labels[train])
-                    split = fit.estimator.split(
-                        codes, weights[train], len(classes), fit.estimator._after_init
-                    )
-                    # The order of the fold is that of a fit of its own.
-                    inside = np.zeros(len(X))
-                    inside[train] = split.weights
-                    split.weights, split.cases = inside, train[split.cases]
-                    splits[key] = len(made)
-                    made.append(split)
-                for model in fit.assembly.models:
-                    model.split = splits[key]
-            first = bank[0]
-            solutions = solve(
-                first.assembly.problem,
-                [model for fit in bank for model in fit.assembly.models],
-                made,
-                batch_size=first.estimator.batch_size,
-                optimizer=first.estimator.optimizer,
-                schedule=first.assembly.schedule,
-                stopping=first.assembly.stopping,
-                average=first.estimator.average,
-                verbose=self.verbose,
-                n_jobs=self.n_jobs,
-            )
-            if any(solution.reason == "interrupted" for solution in solutions):
-                raise KeyboardInterrupt
-            self._hand_out(bank, solutions)
-        return list(fits)
-
-    def _hand_out(self, bank: Sequence[_Fit], solutions: Sequence[Solution]) -> None:
-        count = len(bank[0].assembly.models)
-        for index, fit in enumerate(bank):
-            rows = fit.estimator.n_features_in_
-            own = [
-                solution._replace(W=solution.W[:, :rows])
-                for solution in solutions[index * count : (index + 1) * count]
-            ]
-            del fit.estimator._after_init
-            fit.estimator.adopt(fit.assembly, own)
-
     def _results(
         self,
         candidates: Sequence[Mapping[str, Any]],
         folds: Sequence[tuple[NDArray[np.int64], NDArray[np.int64]]],
-        fits: Sequence[_Fit],
+        fits: Sequence[Fit],
         X: SeriesCollection,
         labels: NDArray[Any],
         seconds: float,
@@ -283,7 +308,7 @@ class ElasticGridSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def _scores(
         self,
-        fits: Sequence[_Fit],
+        fits: Sequence[Fit],
         parts: Sequence[NDArray[np.int64]],
         X: SeriesCollection,
         labels: NDArray[Any],
@@ -291,14 +316,16 @@ class ElasticGridSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     ) -> NDArray[np.float64]:
         scores = np.empty(shape)
         if self.scoring in (None, "accuracy"):
-            for part, members in _by_fold(fits, parts):
-                for fit, predicted in _predict_together(members, X[part], self.n_jobs):
-                    scores[fit.candidate, fit.fold] = np.mean(predicted == labels[part])
+            for fold, part in enumerate(parts):
+                predicted = predict_together(fits[fold :: shape[1]], X[part], self.n_jobs)
+                scores[:, fold] = [np.mean(classes == labels[part]) for classes in predicted]
             return scores
         scorer = check_scoring(self.estimator, self.scoring)
-        for fit in fits:
-            part = parts[fit.fold]
-            scores[fit.candidate, fit.fold] = scorer(fit.estimator, X[part], labels[part])
+        for index, fit in enumerate(fits):
+            part = parts[index % shape[1]]
+            scores[index // shape[1], index % shape[1]] = scorer(
+                fit.estimator, X[part], labels[part]
+            )
         return scores
 
     @property
@@ -337,31 +364,3 @@ class ElasticGridSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
         return tags
-
-
-def _by_fold(
-    fits: Sequence[_Fit], parts: Sequence[NDArray[np.int64]]
-) -> list[tuple[NDArray[np.int64], list[_Fit]]]:
-    return [(part, [fit for fit in fits if fit.fold == fold]) for fold, part in enumerate(parts)]
-
-
-def _predict_together(
-    fits: Sequence[_Fit], X: SeriesCollection, n_jobs: int | None
-) -> list[tuple[_Fit, NDArray[Any]]]:
-    """Predictions of many estimators for the same series, those of one shape in one bank."""
-    banks: dict[Any, list[_Fit]] = {}
-    for fit in fits:
-        shape = fit.estimator._matrices().shape
-        banks.setdefault((shape, fit.assembly.problem.radius), []).append(fit)
-    found = []
-    for (shape, radius), bank in banks.items():
-        if X.max_length > shape[1]:
-            found += [(fit, fit.estimator.predict(X)) for fit in bank]  # says what is wrong
-            continue
-        W = np.concatenate([fit.estimator._matrices() for fit in bank])
-        cost = bank[0].assembly.problem.cost
-        scores = evaluate(cost, X.values, X.lengths, W, radius=radius, n_jobs=n_jobs).values
-        for index, fit in enumerate(bank):
-            own = scores[:, index * shape[0] : (index + 1) * shape[0]]
-            found.append((fit, fit.estimator.classify(own)))
-    return found

@@ -1,0 +1,97 @@
+"""The data sets of a study: found, or replaced by built-in ones, in the form that methods take."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warplearn import datasets
+from warplearn.experiments.spec import Study
+from warplearn.series import SeriesCollection
+
+
+@dataclass(frozen=True)
+class Data:
+    """A data set with its training series first, in float32.
+
+    Attributes
+    ----------
+    name : str
+    source : {"ucr", "built-in"}
+    X : SeriesCollection
+    y : array (cases,)
+    n_train : int
+        What follows are test series; there may be none.
+    """
+
+    name: str
+    source: str
+    X: SeriesCollection
+    y: NDArray[Any]
+    n_train: int
+
+    @classmethod
+    def load(cls, name: str, directory: Path | None = None, *, download: bool = False) -> Data:
+        """Load a data set; one whose test file is missing has no test series."""
+        train = datasets.load(name, "train", directory, download=download)
+        parts = [train]
+        with suppress(datasets.DatasetNotFoundError):  # judged by cross-validation, as rows say
+            parts.append(datasets.load(name, "test", directory, download=download))
+        y = np.concatenate([part.y for part in parts])
+        X = SeriesCollection.of([x.T for part in parts for x in part.X]).astype(np.float32)
+        source = "built-in" if train.source == "built-in" else "ucr"
+        return cls(name, source, X, y, len(train.X))
+
+    @property
+    def train(self) -> NDArray[np.int64]:
+        """Indices of the training series."""
+        return np.arange(self.n_train)
+
+    @property
+    def test(self) -> NDArray[np.int64]:
+        """Indices of the test series."""
+        return np.arange(self.n_train, len(self.X))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The same for the same numbers and labels."""
+        digest = hashlib.sha256(f"{self.n_train} {self.y.tolist()}".encode())
+        for array in (self.X.lengths, self.X.values):
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()[:16]
+
+
+class Collected(NamedTuple):
+    """The data sets of a study that are there, and why others are not."""
+
+    found: list[Data]
+    missing: dict[str, str]
+    replaced: bool
+
+
+def collect(study: Study, directory: Path | None = None, *, download: bool = False) -> Collected:
+    """Load the data sets of a study; if none of them is there, its built-in ones."""
+    found, missing = _load_all(study.datasets, directory, download)
+    if found or not study.builtin:
+        return Collected(found, missing, False)
+    return Collected(_load_all(study.builtin, directory, False)[0], missing, True)
+
+
+def _load_all(
+    names: Sequence[str], directory: Path | None, download: bool
+) -> tuple[list[Data], dict[str, str]]:
+    found, missing = [], {}
+    for name in names:
+        try:
+            found.append(Data.load(name, directory, download=download))
+        except datasets.DatasetNotFoundError as error:
+            missing[name] = str(error)
+    return found, missing

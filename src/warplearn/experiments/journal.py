@@ -1,0 +1,184 @@
+"""The file of results: lines of JSON, only ever added to.
+
+A line is written by one call of the operating system and forced to the disk, so that a process
+killed at any moment leaves whole lines and at most one torn one at the end, which is cut off when
+the file is opened again.  Lines are of three kinds: a *run* says when, where and with which
+versions; a *choice* holds parameters chosen for a data set and a method; a *row* is a trial.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import llvmlite.binding as llvm
+import numba
+import numpy as np
+
+from warplearn import __version__
+
+Line = dict[str, Any]
+_PACKAGES = ("numba", "numpy", "scikit-learn", "scipy")
+
+
+class JournalError(ValueError):
+    """A file of results that is none."""
+
+
+def describe_versions() -> dict[str, str]:
+    """Versions that results may depend on."""
+    found = {"warplearn": __version__, "python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    return found
+
+
+def describe_machine() -> str:
+    """CPU, cores and operating system."""
+    name = platform.processor() or platform.machine()
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            name = next(line.split(":")[1].strip() for line in lines if "model name" in line)
+    except (OSError, StopIteration):
+        pass
+    cores = os.cpu_count() or 1
+    return f"{name} ({llvm.get_host_cpu_name()}), {cores} cores, {platform.system()}"
+
+
+class Journal:
+    """A file of results, open for reading what is there and for adding to it.
+
+    Parameters
+    ----------
+    path : path
+        Made if it is not there.
+
+    Attributes
+    ----------
+    lines : dict
+        What is there, by key.
+    repaired : int
+        Bytes of a torn last line that were cut off.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        lines, self.repaired = _read(self.path, repair=True)
+        self.lines = {line["key"]: line for line in reversed(lines) if "key" in line}
+        self._lock = threading.Lock()
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
+        self._file = os.open(self.path, flags, 0o644)
+        self.run = ""
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file; what comes later is not written."""
+        with self._lock:
+            if self._file >= 0:
+                os.close(self._file)
+            self._file = -1
+
+    def begin(self, **facts: Any) -> None:
+        """Write down that a run begins, with versions and machine; its rows refer to it."""
+        started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        self.run = f"{started} {os.getpid()}"
+        self.add(
+            [
+                {
+                    "kind": "run", "run": self.run, "versions": describe_versions(),
+                    "machine": describe_machine(), "threads": numba.config.NUMBA_NUM_THREADS,
+                    **facts,
+                }
+            ]
+        )  # fmt: skip
+
+    def add(self, lines: Sequence[Line]) -> None:
+        """Append lines: each is whole on the disk, or not there."""
+        text = "".join(json.dumps(line, default=_plain) + "\n" for line in lines)
+        data = text.encode()
+        with self._lock:
+            if self._file < 0:
+                return
+            while data:
+                data = data[os.write(self._file, data) :]
+            os.fsync(self._file)
+            self.lines.update({line["key"]: line for line in lines if "key" in line})
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON: {value!r}")
+
+
+def _read(path: Path, *, repair: bool) -> tuple[list[Line], int]:
+    """The lines of a file, and how many bytes of a torn last one there were."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return [], 0
+    whole = data.rfind(b"\n") + 1
+    lines = []
+    for number, text in enumerate(data[:whole].splitlines(), 1):
+        try:
+            line = json.loads(text)
+        except (UnicodeDecodeError, json.JSONDecodeError) as error:
+            raise JournalError(f"{path}, line {number} is not JSON: {error}") from None
+        if not isinstance(line, dict) or line.get("kind") not in ("run", "choice", "row"):
+            raise JournalError(f"{path}, line {number} is no line of results: {text[:80]!r}")
+        lines.append(line)
+    torn = len(data) - whole
+    if torn and not lines and b'"kind"' not in data[whole:]:
+        raise JournalError(f"{path} is no file of results")
+    if torn and repair:
+        with open(path, "r+b") as file:
+            file.truncate(whole)
+    return lines, torn
+
+
+def read_lines(path: str | Path, kind: str) -> list[Line]:
+    """The lines of one kind in a file of results."""
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"no file of results {str(path)!r}")
+    return [line for line in _read(Path(path), repair=False)[0] if line["kind"] == kind]
+
+
+def read_rows(path: str | Path) -> list[Line]:
+    """The trials in a file of results, each with the versions and the machine of its run.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    list of dict
+        With study, dataset, method, estimator, parameters, trial, seed, error and train_error (in
+        percent), fit_seconds, predict_seconds, cells, source, protocol, versions, machine.  Of a
+        trial that is there twice, the first.
+    """
+    runs: dict[str, Mapping[str, Any]] = {line["run"]: line for line in read_lines(path, "run")}
+    rows: dict[str, Line] = {}
+    for line in read_lines(path, "row"):
+        run = runs.get(line["run"], {})
+        rows.setdefault(
+            line["key"],
+            {**line, "versions": run.get("versions", {}), "machine": run.get("machine", "")},
+        )
+    return list(rows.values())

@@ -1,0 +1,161 @@
+"""How far a study is: a live display on a terminal, lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from importlib.util import find_spec
+from types import TracebackType
+from typing import Any, Protocol, TextIO
+
+
+class Progress(Protocol):
+    """What the runner tells of."""
+
+    def __enter__(self) -> Progress: ...
+
+    def __exit__(self, *_: Any) -> None: ...
+
+    def begin(self, total: float, done: float, cells: int) -> None:
+        """So much work, of which so much is done; as a number of trials, and without unit."""
+
+    def doing(self, label: str, activity: str | None) -> None:
+        """A worker has begun something, or (None) come to the end of all with this label."""
+
+    def advance(self, work: float, cells: int) -> None:
+        """Some work and some trials are done."""
+
+    def say(self, message: str) -> None:
+        """Something worth a line."""
+
+
+class Clock:
+    """Time left, by the work done since the start."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self.now = now
+        self.start = now()
+        self.before = self.done = self.total = 0.0
+
+    def begin(self, total: float, done: float) -> None:
+        """Set the work to do, and what of it was done before."""
+        self.start, self.total, self.before, self.done = self.now(), total, done, done
+
+    def left(self) -> float | None:
+        """Seconds left, if anything is known about the speed."""
+        made = self.done - self.before
+        if made <= 0:
+            return None
+        return (self.now() - self.start) * (self.total - self.done) / made
+
+
+def in_words(seconds: float | None) -> str:
+    """A duration, as people say it."""
+    if seconds is None:
+        return "time left unknown yet"
+    if seconds < 90:
+        return f"about {max(seconds, 0):.0f} s left"
+    return f"about {seconds / 60:.0f} min left"
+
+
+class PlainProgress:
+    """Lines, with the time left."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self.stream = stream or sys.stderr
+        self.clock = Clock()
+        self.trials = self.of = 0
+
+    def __enter__(self) -> PlainProgress:
+        return self
+
+    def __exit__(self, *_: Any) -> None: ...
+
+    def begin(self, total: float, done: float, cells: int) -> None:
+        """See `Progress`."""
+        self.clock.begin(total, done)
+        self.of = cells
+
+    def doing(self, label: str, activity: str | None) -> None:
+        """See `Progress`."""
+
+    def advance(self, work: float, cells: int) -> None:
+        """See `Progress`."""
+        self.clock.done += work
+        self.trials += cells
+
+    def say(self, message: str) -> None:
+        """See `Progress`."""
+        share = f"{self.trials} of {self.of} trials, {in_words(self.clock.left())}"
+        print(f"{message}  [{share}]", file=self.stream, flush=True)
+
+
+class RichProgress:
+    """A live display of what is being done and how long it will take."""
+
+    def __init__(self, console: Any) -> None:
+        from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as Bars
+
+        self.clock = Clock()
+        self.bars = Bars(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.fields[note]}"),
+            TimeElapsedColumn(),
+            console=console,
+        )
+        self.whole: Any = None
+        self.running: dict[str, Any] = {}
+        self.trials = self.of = 0
+
+    def __enter__(self) -> RichProgress:
+        self.bars.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.bars.stop()
+
+    def begin(self, total: float, done: float, cells: int) -> None:
+        """See `Progress`."""
+        self.clock.begin(total, done)
+        self.of = cells
+        self.whole = self.bars.add_task("all", total=total, completed=done, note="")
+
+    def doing(self, label: str, activity: str | None) -> None:
+        """See `Progress`."""
+        if activity is None:
+            if label in self.running:
+                self.bars.remove_task(self.running.pop(label))
+        elif label in self.running:
+            self.bars.update(self.running[label], note=activity)
+        else:
+            self.running[label] = self.bars.add_task(label, total=None, note=activity)
+
+    def advance(self, work: float, cells: int) -> None:
+        """See `Progress`."""
+        self.clock.done += work
+        self.trials += cells
+        note = f"{self.trials}/{self.of} trials, {in_words(self.clock.left())}"
+        self.bars.update(self.whole, completed=self.clock.done, note=note)
+
+    def say(self, message: str) -> None:
+        """See `Progress`."""
+        self.bars.console.print(message, highlight=False, markup=False)
+
+
+def progress_for(stream: TextIO | None = None) -> PlainProgress | RichProgress:
+    """The display that suits a stream, by default standard error."""
+    stream = stream or sys.stderr
+    if stream.isatty() and find_spec("rich"):
+        from rich.console import Console
+
+        return RichProgress(Console(file=stream))
+    return PlainProgress(stream)
