@@ -127,7 +127,7 @@ class RichProgress:
         """See `Progress`."""
         self.clock.begin(total, done)
         self.of = cells
-        self.whole = self.bars.add_task("all", total=total, completed=done, note="")
+        self.whole = self.bars.add_task("all", total=total, note="")
 
     def doing(self, label: str, activity: str | None) -> None:
         """See `Progress`."""

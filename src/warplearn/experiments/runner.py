@@ -120,7 +120,7 @@ def run(
     with Journal(path) as journal, progress or progress_for() as shown:
         if journal.repaired:
             shown.say(f"cut off {journal.repaired} bytes of a torn line at the end of {path}")
-        jobs = [job for job in _jobs(study, data, journal)]
+        jobs = _jobs(study, data, journal)
         todo = sorted((job for job in jobs if job.trials), key=_total, reverse=True)
         if not todo:
             return {}

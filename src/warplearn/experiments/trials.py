@@ -101,7 +101,7 @@ def choose(method: Method, data: Data, protocol: Protocol, seed: int) -> Choice:
         for candidate in candidates
         for _ in folds
     ]
-    fits, _, cells = _train(models, [fold.train for _ in candidates for fold in folds], X, y)
+    fits, _ = _train(models, [fold.train for _ in candidates for fold in folds], X, y)
     wrong = np.zeros(len(candidates))
     for index, fold in enumerate(folds):
         for candidate, predicted in enumerate(
@@ -110,8 +110,8 @@ def choose(method: Method, data: Data, protocol: Protocol, seed: int) -> Choice:
             wrong[candidate] += (predicted != y[fold.test]).sum()
     best = int(wrong.argmin())
     return Choice(
-        candidates[best], 100 * float(wrong[best]) / len(y), time.perf_counter() - start, cells,
-        len(fits),
+        candidates[best], 100 * float(wrong[best]) / len(y), time.perf_counter() - start,
+        sum(_training_cells(fit, X) for fit in fits), len(fits),
     )  # fmt: skip
 
 
@@ -140,8 +140,7 @@ def run_trials(
     models = [
         _with_seed(method.make(**{**fixed, **candidate}), seed) for candidate, seed, _ in settings
     ]
-    trained, seconds, cells = _train(models, [train for *_, train in settings], X, y)
-    share = len(seeds)
+    trained, seconds = _train(models, [train for *_, train in settings], X, y)
     outcomes = []
     for index, own in enumerate(parts):
         per_trial = len(own) * len(candidates)
@@ -162,9 +161,9 @@ def run_trials(
                 100 * wrong / judged,
                 100 * wrong_train / sum(len(part.train) for part in own),
                 {**fixed, **candidates[best]},
-                seconds / share,
+                seconds / len(seeds),
                 time.perf_counter() - start,
-                cells // share + looked,
+                looked + sum(_training_cells(fit, X) for fit in mine),
             )
         )
     return outcomes
@@ -180,8 +179,8 @@ def _with_seed(model: Any, seed: int) -> Any:
 
 def _train(
     models: Sequence[Any], trains: Sequence[Indices], X: SeriesCollection, y: NDArray[Any]
-) -> tuple[list[Any], float, int]:
-    """Trained models (linear ones as `Fit`), seconds, and cells computed."""
+) -> tuple[list[Any], float]:
+    """Trained models, linear ones as `Fit`, and the seconds it took."""
     start = time.perf_counter()
     if all(isinstance(model, ElasticLinearClassifier) for model in models):
         weights = np.ones(len(X))
@@ -190,15 +189,19 @@ def _train(
             for model, train in zip(models, trains, strict=True)
         ]
         train_together(fits, X, y, weights, n_jobs=1)
-        cells = sum(_training_cells(fit, X) for fit in fits)
-        return list(fits), time.perf_counter() - start, cells
+        return list(fits), time.perf_counter() - start
     for model, train in zip(models, trains, strict=True):
         model.set_params(n_jobs=1).fit(X[train], y[train])
-    return list(models), time.perf_counter() - start, 0
+    return list(models), time.perf_counter() - start
 
 
-def _training_cells(fit: Fit, X: SeriesCollection) -> int:
-    """Cells of the forward grids: each epoch scores each series for its step and for the risk."""
+def _training_cells(fit: Any, X: SeriesCollection) -> int:
+    """Cells of the forward grids: each epoch scores each series for its step and for the risk.
+
+    What finding prototypes takes is not counted.
+    """
+    if not isinstance(fit, Fit):
+        return 0
     epochs = sum(solution.n_epochs * len(solution.W) for solution in fit.estimator.solutions_)
     return 2 * epochs * int(X.lengths[fit.train].sum()) * int(fit.estimator.coef_.shape[2])
 
