@@ -2,8 +2,9 @@
 
 A line is written by one call of the operating system and forced to the disk, so that a process
 killed at any moment leaves whole lines and at most one torn one at the end, which is cut off when
-the file is opened again.  Lines are of three kinds: a *run* says when, where and with which
-versions; a *choice* holds parameters chosen for a data set and a method; a *row* is a trial.
+the file is opened again.  A line is of one of four kinds: a *run* says when, where and with which
+versions, its *end* how long it took; a *choice* holds parameters chosen for a data set and a
+method; a *row* is a trial.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import numpy as np
 from warplearn import __version__
 
 Line = dict[str, Any]
+_KINDS = ("run", "choice", "row", "end")
 _PACKAGES = ("numba", "numpy", "scikit-learn", "scipy")
 
 
@@ -80,6 +82,8 @@ class Journal:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
         self._file = os.open(self.path, flags, 0o644)
         self.run = ""
+        self._started = time.perf_counter()
+        self._cells = 0
 
     def __enter__(self) -> Journal:
         return self
@@ -98,6 +102,7 @@ class Journal:
         """Write down that a run begins, with versions and machine; its rows refer to it."""
         started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         self.run = f"{started} {os.getpid()}"
+        self._started, self._cells = time.perf_counter(), 0
         self.add(
             [
                 {
@@ -107,6 +112,11 @@ class Journal:
                 }
             ]
         )  # fmt: skip
+
+    def end(self) -> None:
+        """Write down that the run has come to its end, how long it took, and how many cells."""
+        seconds = round(time.perf_counter() - self._started, 1)
+        self.add([{"kind": "end", "run": self.run, "seconds": seconds, "cells": self._cells}])
 
     def add(self, lines: Sequence[Line]) -> None:
         """Append lines: each is whole on the disk, or not there."""
@@ -118,6 +128,7 @@ class Journal:
             while data:
                 data = data[os.write(self._file, data) :]
             os.fsync(self._file)
+            self._cells += sum(line.get("cells", 0) for line in lines)
             self.lines.update({line["key"]: line for line in lines if "key" in line})
 
 
@@ -140,7 +151,7 @@ def _read(path: Path, *, repair: bool) -> tuple[list[Line], int]:
             line = json.loads(text)
         except (UnicodeDecodeError, json.JSONDecodeError) as error:
             raise JournalError(f"{path}, line {number} is not JSON: {error}") from None
-        if not isinstance(line, dict) or line.get("kind") not in ("run", "choice", "row"):
+        if not isinstance(line, dict) or line.get("kind") not in _KINDS:
             raise JournalError(f"{path}, line {number} is no line of results: {text[:80]!r}")
         lines.append(line)
     torn = len(data) - whole

@@ -128,7 +128,9 @@ def run(
         shown.begin(sum(map(_total, todo)), 0.0, sum(len(job.trials) for job in todo))
         with warnings.catch_warnings():  # here, as it is not for threads
             warnings.simplefilter("ignore", ConvergenceWarning)
-            return _work_off(todo, threads, journal, shown)
+            failed = _work_off(todo, threads, journal, shown)
+        journal.end()
+        return failed
 
 
 def _jobs(study: Study, data: Iterable[Data], journal: Journal) -> Iterable[Job]:
