@@ -2,7 +2,7 @@
 
 from warplearn.experiments.data import Data, collect
 from warplearn.experiments.journal import JournalError, read_rows
-from warplearn.experiments.runner import run
+from warplearn.experiments.runner import finished, run
 from warplearn.experiments.spec import Method, Protocol, Study, StudyError, shipped_studies
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "Study",
     "StudyError",
     "collect",
+    "finished",
     "read_rows",
     "run",
     "shipped_studies",

@@ -23,7 +23,7 @@ from sklearn.exceptions import ConvergenceWarning
 from warplearn import __version__
 from warplearn._kernels.drive import thread_count
 from warplearn.experiments.data import Data
-from warplearn.experiments.journal import Journal, Line
+from warplearn.experiments.journal import Journal, Line, read_rows
 from warplearn.experiments.progress import Progress, progress_for
 from warplearn.experiments.spec import Method, Study
 from warplearn.experiments.trials import choose, run_trials
@@ -120,8 +120,7 @@ def run(
     with Journal(path) as journal, progress or progress_for() as shown:
         if journal.repaired:
             shown.say(f"cut off {journal.repaired} bytes of a torn line at the end of {path}")
-        jobs = _jobs(study, data, journal)
-        todo = sorted((job for job in jobs if job.trials), key=_total, reverse=True)
+        todo = sorted(_missing(_all_jobs(study, data), journal), key=_total, reverse=True)
         if not todo:
             return {}
         journal.begin(study=study.name, trials=study.trials, seed=study.seed)
@@ -133,14 +132,30 @@ def run(
         return failed
 
 
-def _jobs(study: Study, data: Iterable[Data], journal: Journal) -> Iterable[Job]:
+def finished(study: Study, data: Sequence[Data], path: str | Path) -> list[Line]:
+    """The trials of a study that are in a file of results, in the order of the study.
+
+    Rows of the file that the study would not compute today, as they were made with other
+    parameters or other data, are left out.
+    """
+    rows = {row["key"]: row for row in read_rows(path)}
+    keys = [job.key("trial", t) for job in _all_jobs(study, data) for t in job.trials]
+    return [rows[key] for key in keys if key in rows]
+
+
+def _all_jobs(study: Study, data: Iterable[Data]) -> Iterable[Job]:
     for each in data:
         for method in study.methods:
             count = min(study.trials, method.trials or study.trials)
             if not len(each.test):
                 count = min(count, study.protocol.rounds)
-            job = Job(study, method, each, [])
-            missing = [t for t in range(count) if job.key("trial", t) not in journal.lines]
+            yield Job(study, method, each, list(range(count)))
+
+
+def _missing(jobs: Iterable[Job], journal: Journal) -> Iterable[Job]:
+    for job in jobs:
+        missing = [t for t in job.trials if job.key("trial", t) not in journal.lines]
+        if missing:
             yield job._replace(trials=missing)
 
 
@@ -227,7 +242,8 @@ def _carry_out(job: Job, journal: Journal, shown: Progress, stop: threading.Even
                 "error": round(outcome.error, 4), "train_error": round(outcome.train_error, 4),
                 "estimator": job.method.estimator, "parameters": outcome.parameters,
                 "fit_seconds": round(outcome.fit_seconds, 4),
-                "predict_seconds": round(outcome.predict_seconds, 4), "cells": outcome.cells,
+                "predict_seconds": round(outcome.predict_seconds, 4),
+                "cells": outcome.cells, "predict_cells": outcome.predict_cells,
                 "source": job.data.source, "protocol": job.protocol,
                 "key": job.key("trial", trial),
             }

@@ -207,10 +207,23 @@ class Study:
             trials=min(self.trials, int(self.reduced.get("trials", 3))),
         )
 
-    def only(self, datasets: Sequence[str]) -> Study:
-        """The same study on other data sets."""
-        _Checker("datasets").distinct(list(datasets), "")
-        return replace(self, datasets=tuple(datasets))
+    def only(
+        self, datasets: Sequence[str] | None = None, methods: Sequence[str] | None = None
+    ) -> Study:
+        """The same study on other data sets, or with some of its methods."""
+        chosen = self
+        if datasets is not None:
+            _Checker(f"study {self.name}").distinct(list(datasets), "datasets")
+            chosen = replace(chosen, datasets=tuple(datasets))
+        if methods is not None:
+            known = {method.name: method for method in self.methods}
+            for name in methods:
+                if name not in known:
+                    raise StudyError(
+                        f"study {self.name}: methods must be among {list(known)}, got {name!r}"
+                    )
+            chosen = replace(chosen, methods=tuple(known[name] for name in methods))
+        return chosen
 
 
 def shipped_studies() -> list[str]:

@@ -48,7 +48,7 @@ class Choice(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a trial found; errors in percent."""
+    """What a trial found; errors in percent, cells of all and of the test series' prediction."""
 
     error: float
     train_error: float
@@ -56,6 +56,7 @@ class Outcome(NamedTuple):
     fit_seconds: float
     predict_seconds: float
     cells: int
+    predict_cells: int
 
 
 class _Part(NamedTuple):
@@ -164,6 +165,7 @@ def run_trials(
                 seconds / len(seeds),
                 time.perf_counter() - start,
                 looked + sum(_training_cells(fit, X) for fit in mine),
+                looked,
             )
         )
     return outcomes

@@ -1,0 +1,73 @@
+"""`warplearn datasets`: what data there is, and how to get more."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from warplearn import datasets
+from warplearn.cli.common import AsJson, DataFolder, console, friendly, print_json
+
+Name = Annotated[str, typer.Argument(help="Name of a data set.")]
+
+
+@friendly
+def list_sets(data: DataFolder = None, json: AsJson = False) -> None:
+    """List the data sets that need no download.
+
+    Example: `warplearn datasets list --data UCRArchive_2018`
+    """
+    found = datasets.available(data)
+    if json:
+        print_json(found)
+        return
+    table = Table("name", "where", "what")
+    for name, place in found.items():
+        known = datasets.BUILT_IN.get(name)
+        table.add_row(name, place, known.description if known else "")
+    console().print(table)
+
+
+@friendly
+def get(name: Name, json: AsJson = False) -> None:
+    """Download a data set of the UCR/UEA archive into the cache.
+
+    Example: `warplearn datasets get GunPoint`
+    """
+    folder = datasets.download(name)
+    if json:
+        print_json({"name": name, "folder": str(folder)})
+    else:
+        typer.echo(str(folder))
+
+
+@friendly
+def info(name: Name, data: DataFolder = None, json: AsJson = False) -> None:
+    """Describe a data set: how many series, how long, of which classes.
+
+    Example: `warplearn datasets info WarpedBumps`
+    """
+    found = datasets.info(name, data)
+    if json:
+        print_json(found._asdict())
+        return
+    table = Table.grid(padding=(0, 2))
+    for field, value in found._asdict().items():
+        shown = " to ".join(map(str, value)) if field == "lengths" else value
+        table.add_row(field, ", ".join(shown) if isinstance(shown, tuple) else str(shown))
+    console().print(table)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands."""
+    group = typer.Typer(
+        help="List, describe and download data sets.",
+        no_args_is_help=True,
+        rich_markup_mode="markdown",
+    )
+    group.command("list")(list_sets)
+    group.command()(get)
+    group.command()(info)
+    app.add_typer(group, name="datasets")

@@ -1,0 +1,27 @@
+"""Drawings made of characters."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Series = NDArray[np.floating[Any]]
+
+
+def draw_grid(path: NDArray[np.int64], mask: NDArray[np.bool_], *, ascii_only: bool) -> str:
+    """The path on its grid, a line for each element of x; cells outside the band are blank."""
+    inside, on_path = ".#" if ascii_only else "·█"
+    cells = np.where(mask, inside, " ")
+    cells[path[:, 0], path[:, 1]] = on_path
+    return "\n".join("".join(row) for row in cells)
+
+
+def draw_series(
+    x: Series, low: float, high: float, *, ascii_only: bool, width: int | None = None
+) -> str:
+    """A series as a row of bars between `low` and `high`; means, if it is longer than `width`."""
+    bars = np.array(list("_.-:=+*#" if ascii_only else "▁▂▃▄▅▆▇█"))
+    if width is not None and len(x) > width:
+        x = np.array([part.mean() for part in np.array_split(x, width)])
+    heights = (x - low) / (high - low or 1.0) * (len(bars) - 1)
+    return "".join(bars[heights.round().astype(int)])

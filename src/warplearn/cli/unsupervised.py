@@ -1,0 +1,131 @@
+"""Commands without labels: mean and cluster."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from warplearn import datasets
+from warplearn.cli.common import (
+    AsJson,
+    DataFolder,
+    Output,
+    Seed,
+    Split,
+    console,
+    friendly,
+    load_series,
+    named,
+    print_json,
+)
+from warplearn.cli.drawing import draw_series
+from warplearn.cli.models import Series, check_labelled
+from warplearn.cluster import ElasticAgglomerative, ElasticKMeans
+from warplearn.mean import elastic_mean
+
+CLUSTERINGS = {"kmeans": ElasticKMeans, "agglomerative": ElasticAgglomerative}
+
+
+def _show(names: list[str], series: list[Any], notes: list[str]) -> None:
+    screen = console()
+    plain, width = screen.options.ascii_only, max(10, screen.width - 40)
+    table = Table.grid(padding=(0, 2))
+    for name, x, note in zip(names, series, notes, strict=True):
+        line = np.asarray(x) if np.ndim(x) == 1 else np.asarray(x)[0]
+        bars = draw_series(
+            line, float(line.min()), float(line.max()), ascii_only=plain, width=width
+        )
+        table.add_row(name, Text(bars, "cyan", no_wrap=True), note)
+    screen.print(table)
+
+
+def _write(path: Any, series: list[Any], names: list[str]) -> None:
+    """Series and their names, in the format that the suffix says."""
+    writers = {".tsv": datasets.write_tsv, ".ts": datasets.write_ts}
+    named(writers, path.suffix, "--output")(path, series, np.array(names))
+
+
+@friendly
+def mean(
+    series: Series,
+    output: Output = None,
+    by_class: Annotated[bool, typer.Option(help="A mean for each class.")] = False,
+    band: Annotated[
+        float | None, typer.Option(help="Sakoe-Chiba band as a fraction, such as 0.1.")
+    ] = None,
+    seed: Seed = 0,
+    data: DataFolder = None,
+    split: Split = "train",
+    json: AsJson = False,
+) -> None:
+    """Average series under warping.
+
+    Example: `warplearn mean WarpedBumps --by-class -o means.tsv`
+    """
+    found = load_series(series, split, data, dtype=np.float64)
+    groups = {"all": np.arange(len(found.X))}
+    if by_class:
+        labels = check_labelled(found).y
+        groups = {str(label): np.flatnonzero(labels == label) for label in np.unique(labels)}
+    means = {
+        name: elastic_mean(found.X[cases], band=band, random_state=seed)
+        for name, cases in groups.items()
+    }
+    if output is not None:
+        _write(output, [mean.mean for mean in means.values()], list(means))
+    if json:
+        print_json(
+            [
+                {"name": name, "cases": len(groups[name]), "variation": mean.variation,
+                 "mean": mean.mean}
+                for name, mean in means.items()
+            ]
+        )  # fmt: skip
+        return
+    notes = [
+        f"{len(groups[name])} series, variation {mean.variation:.4g}"
+        for name, mean in means.items()
+    ]
+    _show(list(means), [mean.mean for mean in means.values()], notes)
+
+
+@friendly
+def cluster(
+    series: Series,
+    k: Annotated[int, typer.Option("-k", min=1, help="How many clusters.")] = 3,
+    method: Annotated[
+        str, typer.Option("-m", "--method", help=f"One of {', '.join(CLUSTERINGS)}.")
+    ] = "kmeans",
+    output: Output = None,
+    seed: Seed = 0,
+    data: DataFolder = None,
+    split: Split = "train",
+    json: AsJson = False,
+) -> None:
+    """Group series under warping, and show the centres.
+
+    --output takes the centres; --json prints the cluster of each series.
+
+    Example: `warplearn cluster WarpedBumps -k 2 --json`
+    """
+    found = load_series(series, split, data, dtype=np.float64)
+    cls = named(CLUSTERINGS, method, "--method")
+    model = cls(k, random_state=seed).fit(found.X)
+    sizes = np.bincount(model.labels_, minlength=k)
+    names = [str(number) for number in range(k)]
+    if output is not None:
+        _write(output, list(model.cluster_centers_), names)
+    if json:
+        print_json({"labels": model.labels_, "sizes": sizes, "centres": model.cluster_centers_})
+        return
+    _show(names, list(model.cluster_centers_), [f"{size} series" for size in sizes])
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command()(mean)
+    app.command()(cluster)
