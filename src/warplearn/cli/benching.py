@@ -33,7 +33,7 @@ def training_speed(n_jobs: int, models: int = 64, cases: int = 50, length: int =
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(cases, length)).astype(np.float32), np.arange(cases) % 2
     everything = np.arange(cases)
-    epochs, columns, best = 4, length // 10, np.inf
+    epochs, columns, best = 40, length // 10, np.inf
     estimator = ElasticPerceptron(
         elasticity=columns, max_iter=epochs, early_stopping="none", random_state=0
     )

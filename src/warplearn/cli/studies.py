@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.table import Table as RichTable
 
 from warplearn.cli.common import (
@@ -56,12 +57,15 @@ class Silence(PlainProgress):
 def print_table(table: Table) -> None:
     """A table on the terminal, rows in the colour of their reading."""
     screen = console()
-    shown = RichTable(title=table.title)
+    shown = RichTable(title=table.title, box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for number, column in enumerate(table.columns):
-        shown.add_column(column, justify="left" if number == 0 else "right")
+        if number == 0:
+            shown.add_column(column, overflow="fold")
+        else:
+            shown.add_column(column, justify="right", no_wrap=True)
     for row in table.rows:
         colour = _COLOURS.get(row[-1].split(" ")[0])
-        shown.add_row(*row, style=colour)
+        shown.add_row(*(cell.replace(" (", "\n(") for cell in row), style=colour)
     screen.print(shown)
     for note in table.notes:
         screen.print(note, markup=False)
