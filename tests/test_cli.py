@@ -1,6 +1,8 @@
-"""The demo shows what the functions compute, and mistakes get a message and no traceback."""
+"""Every command does what the library does, and mistakes get a message and no traceback."""
 
 import builtins
+import json
+import os
 import re
 import subprocess
 import sys
@@ -10,93 +12,403 @@ import pytest
 from typer.testing import CliRunner
 
 import warplearn
-from warplearn import band_mask, cli, dtw, warping_path
+from warplearn import band_mask, cli, datasets, elastic_mean
+from warplearn.cli import benching, drawing, models, studies
+from warplearn.experiments import read_rows
+
+PLAIN = {"COLUMNS": "80", "NO_COLOR": "1", "FORCE_COLOR": None, "TERM": "dumb"}
 
 
-def run(*arguments):
+def run(*arguments, stdin=None):
     """What the command line answers, on a terminal of 80 columns without colours."""
-    plain = {"COLUMNS": "80", "NO_COLOR": "1", "FORCE_COLOR": None, "TERM": "dumb"}
-    return CliRunner().invoke(cli.application(), arguments, env=plain)
+    return CliRunner().invoke(cli.application(), [str(a) for a in arguments], stdin, env=PLAIN)
+
+
+def answer(*arguments, stdin=None):
+    """What a command prints as JSON."""
+    result = run(*arguments, "--json", stdin=stdin)
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def words(result):
+    """All that was printed, without the boxes around it."""
+    return " ".join(re.sub(r"[│╭╮╰╯─\n]", " ", result.output).split())
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """A model that `fit` wrote."""
+    path = tmp_path_factory.mktemp("model") / "model.skops"
+    result = run("fit", "WarpedBumps", "-o", path, "-p", "max_iter=20", "-p", "eta=0.5")
+    assert result.exit_code == 0, result.output
+    return path
+
+
+@pytest.fixture(scope="module")
+def bumps():
+    train, test = (datasets.load("WarpedBumps", split) for split in ("train", "test"))
+    return train._replace(X=train.X.astype(np.float32)), test._replace(X=test.X.astype(np.float32))
+
+
+@pytest.fixture(scope="module")
+def fitted(bumps):
+    """The same model, made in Python."""
+    model = warplearn.ElasticLogisticRegression(max_iter=20, eta=0.5, random_state=0)
+    return model.fit(bumps[0].X, bumps[0].y)
+
+
+# Models.
+
+
+def test_fit_writes_the_model_that_python_makes(model, fitted):
+    again = models.load_model(model)
+    assert np.array_equal(again.coef_, fitted.coef_)
+    assert (again.eta, again.max_iter) == (0.5, 20)
+
+
+def test_fit_says_how_it_went(tmp_path, fitted, bumps):
+    path = tmp_path / "m.skops"
+    facts = answer("fit", "WarpedBumps", "-o", path, "-p", "max_iter=20", "-p", "eta=0.5")
+    assert facts["estimator"] == "ElasticLogisticRegression"
+    assert facts["epochs"] == fitted.n_iter_
+    assert facts["ended"] == fitted.solutions_[0].reason
+    assert facts["train_error"] == 100 * (1 - fitted.score(bumps[0].X, bumps[0].y))
+    assert facts["bytes"] == path.stat().st_size
+    assert os.listdir(tmp_path) == ["m.skops"]
+
+
+def test_predict_and_evaluate(model, fitted, bumps, tmp_path):
+    _, test = bumps
+    labels = fitted.predict(test.X)
+    assert answer("predict", model, "WarpedBumps") == labels.tolist()
+    assert run("predict", model, "WarpedBumps").stdout.split() == [str(y) for y in labels]
+    run("predict", model, "WarpedBumps", "-o", tmp_path / "labels.txt")
+    assert (tmp_path / "labels.txt").read_text().split() == [str(y) for y in labels]
+    facts = answer("evaluate", model, "WarpedBumps")
+    assert facts["error"] == pytest.approx(100 * (labels != test.y).mean())
+    assert np.trace(facts["confusion"]) == (labels == test.y).sum()
+    shown = run("evaluate", model, "WarpedBumps")
+    assert f"{facts['error']:.4g} %" in shown.stdout
+    train = answer("evaluate", model, "WarpedBumps", "--split", "train")
+    assert train["cases"] == len(bumps[0].X)
+
+
+def test_files_are_read_as_well_as_names(model, bumps, tmp_path):
+    train, test = bumps
+    file = datasets.write_tsv(tmp_path / "some.tsv", test.X[:7], test.y[:7])
+    assert answer("evaluate", model, file)["cases"] == 7
+    datasets.write_ts(tmp_path / "Mine_TRAIN.ts", train.X, train.y)
+    datasets.write_ts(tmp_path / "Mine_TEST.ts", test.X[:9], test.y[:9])
+    assert len(answer("predict", model, "Mine", "--data", tmp_path)) == 9
+
+
+def test_tune_finds_the_best_of_a_grid(bumps, tmp_path):
+    path = tmp_path / "best.skops"
+    given = ("-g", "eta=0.000001,0.5", "-p", "max_iter=20", "--folds", "3", "-o", path)
+    facts = answer("tune", "WarpedBumps", *given)
+    assert facts["parameters"] == {"eta": 0.5}
+    assert (facts["candidates"], len(facts["best"])) == (2, 2)
+    assert facts["cv_error"] == facts["best"][0]["cv_error"] <= facts["best"][1]["cv_error"]
+    assert models.load_model(path).eta == 0.5
+    assert "0.5" in run("tune", "WarpedBumps", *given).stdout
+
+
+def test_explain_adds_up(model, fitted, bumps):
+    facts = answer("explain", model, "WarpedBumps", "--case", 4)
+    decision = fitted.decision_function(bumps[1].X[[4]])[0]
+    assert facts["decision"] == pytest.approx(decision, rel=1e-4)
+    assert sum(facts["contributions"]) + facts["bias"] == pytest.approx(facts["decision"])
+    assert facts["predicted"] == fitted.predict(bumps[1].X[[4]])[0]
+    shown = run("explain", model, "WarpedBumps", "--case", 4, "--top", 2).stdout
+    first = int(np.abs(facts["contributions"]).argmax())
+    assert f"step {first}: {facts['contributions'][first]:+.4g}" in shown
+    assert len(re.findall(r"^step ", shown, re.MULTILINE)) == 2
+
+
+def test_other_classifiers(tmp_path, bumps):
+    path = tmp_path / "nn.skops"
+    run("fit", "WarpedBumps", "-m", "neighbors", "-o", path, "-p", "band=0.2")
+    model = models.load_model(path)
+    assert model.band == 0.2
+    for command in ("explain", "stream"):
+        result = run(command, path, *(["WarpedBumps"] if command == "explain" else []))
+        assert result.exit_code == 1
+        assert "DTWNeighborsClassifier not" in words(result)
+
+
+# Streams.
+
+
+def test_stream_decides_after_every_sample(model, fitted, bumps):
+    x = bumps[1].X[[0]].values[0, :6, 0]
+    lines = [f"{value!r}" for value in x.tolist()]
+    result = run("stream", model, stdin="\n".join([*lines, "", *lines[:2]]) + "\n")
+    assert result.exit_code == 0, result.output
+    shown = [line.split("\t") for line in result.stdout.splitlines()]
+    assert [int(count) for count, *_ in shown] == [1, 2, 3, 4, 5, 6, 1, 2]
+    for (count, value, label), k in zip(shown, [1, 2, 3, 4, 5, 6, 1, 2], strict=True):
+        so_far = x[None, :k]
+        assert float(value) == pytest.approx(fitted.decision_function(so_far)[0], rel=1e-4)
+        assert label == str(fitted.predict(so_far)[0]), count
+    one = json.loads(run("stream", model, "--json", stdin="0.5\n").stdout)
+    assert one["samples"] == 1
+
+
+def test_stream_answers_before_the_next_sample(model):
+    """In a process of its own, through pipes, as it is used."""
+    command = [sys.executable, "-m", "warplearn.cli", "stream", str(model)]
+    with subprocess.Popen(command, stdin=-1, stdout=-1, text=True) as process:
+        for number in (1, 2, 3):
+            process.stdin.write("0.25\n")
+            process.stdin.flush()
+            assert process.stdout.readline().startswith(f"{number}\t")
+        process.stdin.close()
+        assert process.wait(30) == 0
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ("1\ntwo\n", "line 2 of standard input: could not convert string to float: 'two'"),
+        ("nan\n", "line 1 of standard input: sample must be finite"),
+        ("1 2\n", "line 1 of standard input: sample must have 1 channel(s)"),
+        ("0\n" * 97, "line 97 of standard input: the stream is at its end"),
+    ],
+)
+def test_stream_names_the_line(model, lines, message):
+    result = run("stream", model, stdin=lines)
+    assert result.exit_code == 1
+    assert message in words(result)
+
+
+# Without labels.
+
+
+def test_mean(bumps, tmp_path):
+    train = datasets.load("WarpedBumps", "train")
+    expected = elastic_mean(train.X[train.y == 1], random_state=0)
+    found = answer("mean", "WarpedBumps", "--by-class", "-o", tmp_path / "means.tsv")
+    assert [each["name"] for each in found] == ["-1", "1"]
+    assert np.allclose(found[1]["mean"], expected.mean)
+    written = datasets.read(tmp_path / "means.tsv")
+    assert np.allclose(written.X.values[1, :, 0], expected.mean)
+    (all_of_them,) = answer("mean", "WarpedBumps")
+    assert all_of_them["cases"] == len(train.X)
+    assert "variation" in run("mean", "WarpedBumps").stdout
+
+
+def test_cluster(tmp_path):
+    found = answer("cluster", "WarpedBumps", "-k", 2, "-o", tmp_path / "centres.ts")
+    assert np.bincount(found["labels"]).tolist() == found["sizes"]
+    assert len(datasets.read(tmp_path / "centres.ts").X) == 2
+    assert f"{found['sizes'][0]} series" in run("cluster", "WarpedBumps", "-k", 2).stdout
+
+
+# Data.
+
+
+def test_datasets(tmp_path, bumps):
+    datasets.write_tsv(tmp_path / "Mine_TRAIN.tsv", bumps[0].X, bumps[0].y)
+    found = answer("datasets", "list", "--data", tmp_path)
+    assert found["WarpedBumps"] == "built-in"
+    assert found["Mine"] == str(tmp_path)
+    assert "known elastic margin" in run("datasets", "list").stdout
+    assert answer("datasets", "info", "WarpedBumps")["n_train"] == 60
+    assert "96 to 96" in run("datasets", "info", "WarpedBumps").stdout
+
+
+def test_get_downloads(monkeypatch, tmp_path):
+    monkeypatch.setattr(datasets, "download", lambda name: tmp_path / name)
+    assert answer("datasets", "get", "GunPoint")["folder"] == str(tmp_path / "GunPoint")
+    assert run("datasets", "get", "GunPoint").stdout.strip() == str(tmp_path / "GunPoint")
+
+
+# Studies.
+
+
+TOML = """
+name = "mine"
+datasets = ["WarpedBumps"]
+trials = 3
+[[methods]]
+name = "eLOGR"
+estimator = "ElasticLogisticRegression"
+parameters = { max_iter = 20 }
+[[methods]]
+name = "slow"
+estimator = "ElasticLogisticRegression"
+parameters = { max_iter = 20, eta = 0.01 }
+"""
 
 
 @pytest.fixture
-def quick(monkeypatch):
-    """Speeds made up, so that nothing is compiled for them."""
-    monkeypatch.setattr(cli, "measure_speed", lambda n_jobs: 2.5e9 * n_jobs)
+def study(tmp_path):
+    (tmp_path / "mine.toml").write_text(TOML)
+    return tmp_path / "mine.toml"
 
 
-def path_in(output, blank):
-    """Cells of the path, read from the drawing."""
-    rows = [line for line in output.splitlines() if set(line) <= {"·", "█", blank} and "█" in line]
-    return [(i, j) for i, row in enumerate(rows) for j, cell in enumerate(row) if cell == "█"]
-
-
-@pytest.mark.usefixtures("quick")
-@pytest.mark.parametrize("seed", [0, 7])
-@pytest.mark.parametrize(("option", "band"), [(None, None), ("3", 3), ("0.25", 0.25)])
-def test_demo_shows_distance_and_path(option, band, seed):
-    options = [] if option is None else ["--band", option]
-    result = run("demo", "--seed", str(seed), *options)
+def test_reproduce_and_report(study, tmp_path):
+    path = tmp_path / "out" / "rows.jsonl"
+    result = run("reproduce", study, "-o", path, "--methods", "eLOGR", "--trials", 2)
     assert result.exit_code == 0, result.output
-    x, y = cli.example_pair(seed)
-    assert f"distance {dtw(x, y, band):.4f}" in result.output
-    assert path_in(result.output, " ") == [tuple(cell) for cell in warping_path(x, y, band).path]
+    assert "2 trials in" in result.stdout
+    assert "Generated data, not the archive's: WarpedBumps." in words(result)
+    found = answer("reproduce", study, "-o", path)  # goes on with what is missing
+    rows = read_rows(path)
+    assert len(rows) == 6
+    errors = [row["error"] for row in rows if row["method"] == "eLOGR"]
+    entry = next(each for each in found["entries"] if each["method"] == "eLOGR")
+    assert entry["error"] == pytest.approx(np.mean(errors))
+    assert (entry["trials"], entry["paper"], found["source"]) == (3, None, ["built-in"])
+
+    shown = run("report", path)
+    assert "6 trials in" in shown.stdout
+    assert f"{np.mean(errors):.1f} ±" in shown.stdout
+    assert answer("report", path)["entries"] == found["entries"]
+    run("report", path, "-o", tmp_path / "table.md")
+    assert "| data set | eLOGR | slow | reading |" in (tmp_path / "table.md").read_text()
 
 
-@pytest.mark.usefixtures("quick")
-def test_demo_shows_both_series_as_long_as_the_path():
-    output = run("demo").output
-    steps = len(warping_path(*cli.example_pair()).path)
-    for name, length in (("x", 24), ("y", 48), ("x warped", steps), ("y warped", steps)):
-        bars = re.search(rf"^{name} +([▁-█]+)\s*$", output, re.MULTILINE)
-        assert bars is not None, output
-        assert len(bars[1]) == length
+def test_without_data_the_built_in_sets_are_used(tmp_path, monkeypatch):
+    monkeypatch.delenv("WARPLEARN_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(studies, "run", lambda *_, **__: {})  # what it would run is the point
+    result = run("reproduce", "comparison", "--quick")
+    assert "built-in, generated ones are used instead" in words(result)
+    result = run("reproduce", "comparison", "--datasets", "NoSuchSet")
+    assert result.exit_code == 1
+    assert "left out: no data set 'NoSuchSet'" in words(result)
 
 
-@pytest.mark.usefixtures("quick")
-def test_demo_shows_speed_of_one_thread_and_of_all(monkeypatch):
-    monkeypatch.setattr(cli.numba.config, "NUMBA_NUM_THREADS", 4)
-    output = run("demo").output
-    assert re.search(r"1 thread +2\.5 billion", output)
-    assert re.search(r"4 threads +10\.0 billion", output)
+def test_an_interrupted_study_says_where_it_is(study, tmp_path, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(studies, "run", interrupted)
+    result = run("reproduce", study, "-o", tmp_path / "rows.jsonl")
+    assert result.exit_code == 130
+    assert "run again to go on" in words(result)
+
+
+def test_a_study_that_fails_has_an_exit_code(study, tmp_path):
+    study.write_text(
+        TOML
+        + '[[methods]]\nname = "bad"\nestimator = "ElasticPerceptron"\nparameters = { eta = -1.0 }\n'
+    )
+    result = run("reproduce", study, "-o", tmp_path / "rows.jsonl", "--trials", 1)
+    assert result.exit_code == 1
+    assert "bad: failed: eta must be a number of at least 0" in words(result)
+    assert len(read_rows(tmp_path / "rows.jsonl")) == 2
+
+
+# Speed and drawings.
 
 
 def test_speed_counts_cells(monkeypatch):
     clock = iter(np.arange(100.0) * 2)
-    monkeypatch.setattr(cli, "perf_counter", lambda: next(clock))
-    assert cli.measure_speed(1, cases=3, length=5) == 3 * 3 * 5 * 5 / 2
+    monkeypatch.setattr(benching, "perf_counter", lambda: next(clock))
+    assert benching.distance_speed(1, cases=3, length=5) == 3 * 3 * 5 * 5 / 2
+    expected = 2 * 2 * 2 * 40 * 4 * 20 * 2 / 2
+    assert benching.training_speed(1, models=2, cases=4, length=20) == expected
+
+
+def test_bench_shows_one_thread_and_all(monkeypatch):
+    measures = {"distances": lambda n: 2.5e9 * n}  # made up, so that nothing is compiled for them
+    monkeypatch.setattr(benching, "MEASURES", measures)
+    monkeypatch.setattr(benching.numba.config, "NUMBA_NUM_THREADS", 4)
+    output = run("bench").stdout
+    assert "distances, 1 thread: 2.5 billion" in output
+    assert "distances, 4 threads: 10.0 billion" in output
+    assert answer("bench")["cells_per_second"] == {"distances": {"1": 2.5e9, "4": 1e10}}
 
 
 def test_drawings():
     path, mask = np.array([(0, 0), (1, 1), (1, 2), (2, 3)]), band_mask(3, 4, 1)
-    assert cli.draw_grid(path, mask, ascii_only=True).splitlines() == ["#.  ", " ## ", "  .#"]
-    assert cli.draw_grid(path, mask, ascii_only=False).splitlines() == ["█·  ", " ██ ", "  ·█"]
-    assert cli.draw_series(np.array([0.0, 2.0, 1.0]), 0.0, 2.0, ascii_only=True) == "_#="
+    assert drawing.draw_grid(path, mask, ascii_only=True).splitlines() == ["#.  ", " ## ", "  .#"]
+    assert drawing.draw_grid(path, mask, ascii_only=False).splitlines() == ["█·  ", " ██ ", "  ·█"]
+    assert drawing.draw_series(np.array([0.0, 2.0, 1.0]), 0.0, 2.0, ascii_only=True) == "_#="
+    four = np.array([0.0, 0.0, 2.0, 2.0])
+    assert drawing.draw_series(four, 0.0, 2.0, ascii_only=True, width=2) == "_#"
+    assert drawing.draw_series(np.zeros(2), 0.0, 0.0, ascii_only=True) == "__"
+
+
+# Mistakes.
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "code", "message"),
     [
-        (("demo", "--band", "wide"), "'wide'"),
-        (("demo", "--band", "-1"), "got -1"),
-        (("demo", "--band", "nan"), "got nan"),
-        (("demo", "--band", "0.01"), "no warping path"),
-        (("demo", "--seed", "-1"), "--seed"),
-        (("demo", "--seed", "x"), "--seed"),
-        (("dem",), "dem"),
+        (("fit", "WarpedBumps"), 2, "--output"),
+        (("fit", "WarpedBumps", "-o", "m", "-m", "forest"), 2, "must be one of logistic"),
+        (("fit", "WarpedBumps", "-o", "m", "-p", "eta"), 2, "must be NAME=VALUE, got 'eta'"),
+        (("fit", "WarpedBumps", "-o", "m", "-p", "zeta=1"), 2, "has no parameter 'zeta'"),
+        (("fit", "WarpedBumps", "-o", "m", "-p", "eta=fast"), 1, "eta must be a number"),
+        (("fit", "WarpedBumps", "-o", "m", "--split", "half"), 2, "must be train, test or all"),
+        (("fit", "WarpedBumps", "-o", "m", "--seed", "-1"), 2, "--seed"),
+        (("fit", "nothing.tsv", "-o", "m"), 1, "no file 'nothing.tsv'"),
+        (("fit", "bad.tsv", "-o", "m"), 1, "bad.tsv, line 1"),
+        (("fit", "WarpedBumps", "-o", "no/such/folder/m.skops"), 1, "No such file or directory"),
+        (("tune", "WarpedBumps", "-o", "m", "-m", "neighbors"), 2, "to be tuned"),
+        (("tune", "WarpedBumps", "-o", "m", "-g", "zeta=1,2"), 2, "has no parameter 'zeta'"),
+        (("predict", "nothing.skops", "WarpedBumps"), 1, "no model 'nothing.skops'"),
+        (("predict", "bad.tsv", "WarpedBumps"), 1, "bad.tsv is no model"),
+        (("mean", "WarpedBumps", "-o", "means.xls"), 2, "must be one of .tsv, .ts, got '.xls'"),
+        (("cluster", "WarpedBumps", "-k", "0"), 2, "-k"),
+        (("cluster", "WarpedBumps", "-m", "forest"), 2, "must be one of kmeans"),
+        (("datasets", "info", "../x"), 1, "../x"),
+        (("reproduce", "nope"), 1, "study must be one of comparison, demo, elasticity"),
+        (("reproduce", "demo", "--methods", "x"), 1, "methods must be among"),
+        (("reproduce", "demo", "--data", "nowhere"), 1, "nowhere"),
+        (("report", "nothing.jsonl"), 1, "no file of results"),
+        (("report", "bad.tsv"), 1, "bad.tsv, line 1 is not JSON"),
+        (("fitt",), 2, "fitt"),
     ],
 )
-def test_mistakes_get_a_message(arguments, message):
+def test_mistakes_get_a_message(arguments, code, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad.tsv").write_text("hello\n")
     result = run(*arguments)
-    assert result.exit_code == 2
+    assert result.exit_code == code, result.output
     assert isinstance(result.exception, SystemExit)  # and no other
-    assert message in " ".join(re.sub(r"[│\n]", " ", result.output).split())
+    assert message in words(result)
+    assert "Traceback" not in result.output
 
 
-def test_version():
+def test_case_that_is_not_there(model):
+    result = run("explain", model, "WarpedBumps", "--case", 300)
+    assert result.exit_code == 2
+    assert "must be less than 300" in words(result)
+
+
+def test_models_of_others_are_refused(tmp_path):
+    import skops.io
+    from sklearn.linear_model import LinearRegression
+
+    skops.io.dump({"a": 1}, tmp_path / "dict.skops")
+    result = run("predict", tmp_path / "dict.skops", "WarpedBumps")
+    assert (result.exit_code, "is no model but a dict" in words(result)) == (1, True)
+    skops.io.dump(LinearRegression(), tmp_path / "unfitted.skops")
+    assert "not fitted" in words(run("predict", tmp_path / "unfitted.skops", "WarpedBumps"))
+    skops.io.dump({"f": studies.print_table, "g": os.path.join}, tmp_path / "odd.skops")
+    result = run("predict", tmp_path / "odd.skops", "WarpedBumps")
+    assert result.exit_code == 1
+    assert "which a model of ours does not" in words(result)
+
+
+def test_version_and_help():
     result = run("--version")
     assert result.exit_code == 0
     assert result.output == f"warplearn {warplearn.__version__}\n"
+    commands = re.findall(r"^│ (\w+) ", run("--help").stdout, re.MULTILINE)
+    assert {"demo", "fit", "stream", "reproduce", "datasets", "bench"} <= set(commands)
+    for command in commands:
+        groups = (["list"], ["get"], ["info"]) if command == "datasets" else ([],)
+        for rest in groups:
+            shown = run(command, *rest, "--help")
+            assert shown.exit_code == 0
+            assert re.search(r"Examples?", shown.stdout), command
 
 
 @pytest.mark.parametrize("missing", ["typer", "rich"])
@@ -107,6 +419,9 @@ def test_without_the_extra_it_says_how_to_get_it(monkeypatch, missing):
         return importer(name, *args, **kwargs)
 
     importer = builtins.__import__
+    for module in [name for name in sys.modules if name.startswith("warplearn.cli.")]:
+        monkeypatch.delitem(sys.modules, module)
+        monkeypatch.delattr(cli, module.removeprefix("warplearn.cli."), raising=False)
     monkeypatch.setattr(builtins, "__import__", refuse)
     with pytest.raises(SystemExit, match=re.escape("pip install 'warplearn[cli]'")):
         cli.main()

@@ -79,6 +79,8 @@ class Collected(NamedTuple):
 
 def collect(study: Study, directory: Path | None = None, *, download: bool = False) -> Collected:
     """Load the data sets of a study; if none of them is there, its built-in ones."""
+    if directory is not None and not directory.is_dir():
+        raise NotADirectoryError(f"data must be a folder, got {str(directory)!r}")
     found, missing = _load_all(study.datasets, directory, download)
     if found or not study.builtin:
         return Collected(found, missing, False)
