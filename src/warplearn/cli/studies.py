@@ -187,6 +187,7 @@ def report(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Page to write: .html or .md.")
     ] = None,
+    data: DataFolder = None,
     json: AsJson = False,
 ) -> None:
     """Show results as tables, or write them as a page that works offline.
@@ -213,7 +214,7 @@ def report(
         parts = [_section(path, rows) for path, rows in per_file.items()]
         output.write_text("\n\n".join(parts) + "\n", "utf-8")
     elif output.suffix == ".html":
-        write_page([row for rows in per_file.values() for row in rows], output)
+        write_page([row for rows in per_file.values() for row in rows], output, data)
     else:
         raise typer.BadParameter(
             f"must end in .html or .md, got {str(output)!r}", param_hint="--output"
@@ -229,11 +230,11 @@ def _section(path: Path, rows: list[Line]) -> str:
     return f"{table_of(rows).markdown()}\n\n{len(rows)} trials: {totals(path)}, on {machines}."
 
 
-def write_page(rows: list[Line], path: Path) -> None:
+def write_page(rows: list[Line], path: Path, data: Path | None = None) -> None:
     """Write the report."""
     from warplearn.experiments.report import write_report
 
-    write_report(rows, path)
+    write_report(rows, path, directory=data)
 
 
 @friendly

@@ -7,11 +7,14 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from warplearn.experiments.journal import Line, read_lines
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 NEIGHBOURS = ("NN+ALL", "NN+AHC", "NN+KME")
 ELASTIC = ("ePERC", "eLOGR", "eMARG", "eLSVM")
@@ -78,10 +81,12 @@ def summarize(rows: Iterable[Line]) -> dict[tuple[str, str], Entry]:
     errors: dict[tuple[str, str], list[float]] = {}
     for row in rows:
         errors.setdefault((row["dataset"], row["method"]), []).append(row["error"])
-    return {
-        place: Entry(float(np.mean(found)), float(np.std(found, ddof=len(found) > 1)), len(found))
-        for place, found in errors.items()
-    }
+    return {place: _entry(found) for place, found in errors.items()}
+
+
+def _entry(errors: Sequence[float]) -> Entry:
+    many = len(errors) > 1
+    return Entry(float(np.mean(errors)), float(np.std(errors, ddof=many)), len(errors))
 
 
 def paper_errors(*, corrected: bool = True) -> dict[tuple[str, str], Entry]:
@@ -272,11 +277,11 @@ def _sources(rows: Sequence[Line]) -> list[str]:
 
 def elasticity_table(rows: Sequence[Line]) -> Table:
     """Mean errors by elasticity and data set."""
-    curves = elasticity_curves(rows)
+    curves = elasticity_errors(rows)
     ratios = sorted({ratio for curve in curves.values() for ratio in curve})
     lines = [
-        [f"{ratio:g}", *(str(curve[ratio]) if ratio in curve else "" for curve in curves.values())]
-        for ratio in ratios
+        [f"{w:g}", *(str(_entry(curve[w])) if w in curve else "" for curve in curves.values())]
+        for w in ratios
     ]
     worst = max(row["train_error"] for row in rows)
     notes = [f"The greatest training error of any trial is {worst:.1f} %.", *_sources(rows)]
@@ -284,38 +289,27 @@ def elasticity_table(rows: Sequence[Line]) -> Table:
     return Table(title, ["w", *curves], lines, notes)
 
 
-def elasticity_curves(rows: Iterable[Line]) -> dict[str, dict[float, Entry]]:
-    """For each data set the mean error at each ratio w = m / n."""
-    by_method: dict[tuple[str, str], float] = {}
-    rows = list(rows)
+def elasticity_errors(rows: Iterable[Line]) -> dict[str, dict[float, list[float]]]:
+    """For each data set the errors of all trials at each ratio w = m / n."""
+    curves: dict[str, dict[float, list[float]]] = {}
     for row in rows:
-        by_method[row["dataset"], row["method"]] = float(row["parameters"]["elasticity"])
-    curves: dict[str, dict[float, Entry]] = {}
-    for place, entry in summarize(rows).items():
-        curves.setdefault(place[0], {})[by_method[place]] = entry
-    return {name: dict(sorted(curve.items())) for name, curve in curves.items()}
+        ratio = float(row["parameters"]["elasticity"])
+        curves.setdefault(row["dataset"], {}).setdefault(ratio, []).append(row["error"])
+    return curves
 
 
-def plot_elasticity(rows: Sequence[Line]) -> Any:
-    """The paper's figure of the first study: a panel for each data set.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
+def plot_elasticity(rows: Sequence[Line]) -> Figure:
+    """The paper's figure of the first study: a panel for each data set."""
     from matplotlib.figure import Figure
 
-    curves = elasticity_curves(rows)
+    from warplearn.displays import ElasticityCurveDisplay
+
+    curves = elasticity_errors(rows)
     figure = Figure(figsize=(3.6 * len(curves), 3.2), layout="constrained")
     axes = figure.subplots(1, len(curves), squeeze=False)[0]
     for axis, (name, curve) in zip(axes, curves.items(), strict=True):
-        ratios = list(curve)
-        places = np.arange(len(ratios))  # the values are not evenly spaced: each has its place
-        means = np.array([entry.mean for entry in curve.values()])
-        errors = np.array([2 * entry.standard_error for entry in curve.values()])
-        axis.errorbar(places, means, errors, marker="o", markersize=4, capsize=2)
-        axis.set_xticks(places, [f"{ratio:g}" for ratio in ratios], rotation=60)
-        axis.set(title=name, xlabel="w = m / n", ylim=(0, None))
-        axis.grid(alpha=0.3)
-    axes[0].set_ylabel("mean test error, %")
+        ElasticityCurveDisplay({name: curve}).plot(axis)
+        axis.set_title(name)
+        axis.label_outer()
+        axis.tick_params(axis="x", rotation=60)
     return figure
