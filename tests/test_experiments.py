@@ -388,6 +388,25 @@ def test_killed_at_any_moment_it_goes_on_where_it_was(tmp_path):
     assert [row["error"] for row in rows] == [row["error"] for row in finished(study, data, whole)]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="interrupts are other things on Windows")
+def test_interrupted_it_ends_at_once_and_keeps_what_is_finished(tmp_path):
+    toml, path = tmp_path / "long.toml", tmp_path / "rows.jsonl"
+    toml.write_text(
+        'name = "long"\ndatasets = ["WarpedBumps"]\ntrials = 500\n'
+        '[[methods]]\nname = "a"\nestimator = "ElasticPerceptron"\n'
+        "parameters = { max_iter = 60, early_stopping = 'none' }\n"
+    )
+    command = [sys.executable, "-m", "warplearn.cli", "reproduce", str(toml), "-o", str(path)]
+    with subprocess.Popen(command, stderr=-1, text=True) as process:
+        while not (path.exists() and b'"row"' in path.read_bytes()):
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130
+        assert "run again to go on" in process.stderr.read()
+    assert 0 < len(read_rows(path)) < 500
+
+
 def test_an_error_in_a_thread_is_not_swallowed(bumps, tmp_path, monkeypatch):
     def broken(*_):
         raise ZeroDivisionError("a bug")
@@ -443,6 +462,19 @@ def test_threads_write_whole_lines(tmp_path):
         for worker in workers:
             worker.join()
     assert len(read_rows(tmp_path / "rows.jsonl")) == 200
+
+
+def test_two_processes_may_write(tmp_path):
+    code = (
+        "import sys; from warplearn.experiments.journal import Journal\n"
+        "for n in range(30):\n"
+        "    with Journal(sys.argv[1]) as journal:\n"  # opened while the other writes
+        "        journal.add([{'kind': 'row', 'run': 'r', 'key': f'{sys.argv[2]} {n}', 'x': 'y' * 9999}])"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "rows.jsonl")]
+    both = [subprocess.Popen([*command, name]) for name in ("a", "b")]
+    assert [process.wait(60) for process in both] == [0, 0]
+    assert len(read_rows(tmp_path / "rows.jsonl")) == 60
 
 
 def test_numbers_of_numpy_are_written_and_other_things_refused(tmp_path):

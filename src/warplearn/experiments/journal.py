@@ -14,7 +14,8 @@ import os
 import platform
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,11 @@ import numba
 import numpy as np
 
 from warplearn import __version__
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 Line = dict[str, Any]
 _KINDS = ("run", "choice", "row", "end")
@@ -76,11 +82,16 @@ class Journal:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        lines, self.repaired = _read(self.path, repair=True)
-        self.lines = {line["key"]: line for line in reversed(lines) if "key" in line}
         self._lock = threading.Lock()
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
         self._file = os.open(self.path, flags, 0o644)
+        try:
+            with _alone(self._file):
+                lines, self.repaired = _read(self.path, repair=True)
+        except JournalError:
+            os.close(self._file)
+            raise
+        self.lines = {line["key"]: line for line in reversed(lines) if "key" in line}
         self.run = ""
         self._started = time.perf_counter()
         self._cells = 0
@@ -125,11 +136,25 @@ class Journal:
         with self._lock:
             if self._file < 0:
                 return
-            while data:
-                data = data[os.write(self._file, data) :]
-            os.fsync(self._file)
+            with _alone(self._file):
+                while data:
+                    data = data[os.write(self._file, data) :]
+                os.fsync(self._file)
             self._cells += sum(line.get("cells", 0) for line in lines)
             self.lines.update({line["key"]: line for line in lines if "key" in line})
+
+
+@contextmanager
+def _alone(file: int) -> Iterator[None]:
+    """Keep other processes from the file, where the operating system has such locks."""
+    if fcntl is None:
+        yield
+        return
+    fcntl.flock(file, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        fcntl.flock(file, fcntl.LOCK_UN)
 
 
 def _plain(value: Any) -> Any:
