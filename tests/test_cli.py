@@ -269,6 +269,25 @@ def test_reproduce_and_report(study, tmp_path):
     assert answer("report", path)["entries"] == found["entries"]
     run("report", path, "-o", tmp_path / "table.md")
     assert "| data set | eLOGR | slow | reading |" in (tmp_path / "table.md").read_text()
+    result = run("report", path, "-o", tmp_path / "page.html")
+    assert result.exit_code == 0, result.output
+    assert "WarpedBumps" in (tmp_path / "page.html").read_text("utf-8")
+    assert run("report", path, "-o", tmp_path / "page.pdf").exit_code == 2
+
+
+@pytest.mark.slow
+def test_demo(tmp_path):
+    found = answer("demo", "-o", tmp_path / "demo.html")
+    assert [(each["method"], each["trials"]) for each in found["entries"]] == [
+        ("NN+ALL", 1), ("NN+AHC", 1), ("NN+KME", 10),
+        ("ePERC", 10), ("eLOGR", 10), ("eMARG", 10), ("eLSVM", 10),
+    ]  # fmt: skip
+    assert all(each["error"] < 20 for each in found["entries"])
+    page = (tmp_path / "demo.html").read_text("utf-8")
+    assert "eLSVM" in page
+    assert "WarpedBumps" in page
+    again = run("demo", "-o", tmp_path / "demo.html")  # all is there already
+    assert re.search(r"NN\+ALL +│ +0\.0 │ +1 │ +5,120,000", again.stdout), again.stdout
 
 
 def test_without_data_the_built_in_sets_are_used(tmp_path, monkeypatch):
