@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import warplearn
-from warplearn import band_mask, cli, datasets, elastic_mean
+from warplearn import cli, datasets, elastic_mean
 from warplearn.cli import benching, drawing, models, studies
 from warplearn.experiments import read_rows
 
@@ -345,9 +345,6 @@ def test_bench_shows_one_thread_and_all(monkeypatch):
 
 
 def test_drawings():
-    path, mask = np.array([(0, 0), (1, 1), (1, 2), (2, 3)]), band_mask(3, 4, 1)
-    assert drawing.draw_grid(path, mask, ascii_only=True).splitlines() == ["#.  ", " ## ", "  .#"]
-    assert drawing.draw_grid(path, mask, ascii_only=False).splitlines() == ["█·  ", " ██ ", "  ·█"]
     assert drawing.draw_series(np.array([0.0, 2.0, 1.0]), 0.0, 2.0, ascii_only=True) == "_#="
     four = np.array([0.0, 0.0, 2.0, 2.0])
     assert drawing.draw_series(four, 0.0, 2.0, ascii_only=True, width=2) == "_#"

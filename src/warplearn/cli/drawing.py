@@ -8,14 +8,6 @@ from numpy.typing import NDArray
 Series = NDArray[np.floating[Any]]
 
 
-def draw_grid(path: NDArray[np.int64], mask: NDArray[np.bool_], *, ascii_only: bool) -> str:
-    """The path on its grid, a line for each element of x; cells outside the band are blank."""
-    inside, on_path = ".#" if ascii_only else "·█"
-    cells = np.where(mask, inside, " ")
-    cells[path[:, 0], path[:, 1]] = on_path
-    return "\n".join("".join(row) for row in cells)
-
-
 def draw_series(
     x: Series, low: float, high: float, *, ascii_only: bool, width: int | None = None
 ) -> str:
