@@ -6,13 +6,11 @@ Series are embedded around their mean: along its best warping path each is broug
 the mean, and so becomes an ordinary vector. What is known for vectors then applies: here five
 principal components, and a mixture of Gaussians that is compared with the classes it never saw.
 
-With the environment variable WARPLEARN_DATA set to a folder of the UCR archive, the series are
-those of the set named on the command line, by default SyntheticControl. Otherwise they are made up.
+The series are those of the set named on the command line, by default generated ones; with
+SyntheticControl they are those of the archive.
 """
 
-import os
 import sys
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -21,22 +19,15 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 
-from warplearn.embedding import ElasticEmbedding
+from warplearn import ElasticEmbedding, datasets
 
 
 def load(name):
-    folder = os.environ.get("WARPLEARN_DATA")
-    if folder:
-        table = np.loadtxt(Path(folder) / name / f"{name}_TRAIN.tsv", delimiter="\t")
-        return name, table[:, 1:], table[:, 0].astype(int)
-    rng = np.random.default_rng(0)
-    labels = np.repeat([1, 2, 3], 30)
-    time = np.linspace(0, 1, 80)
-    X = np.array([np.sin((3 + 2 * c) * time ** rng.uniform(0.7, 1.4)) for c in labels])
-    return "made up", X + 0.1 * rng.normal(size=X.shape), labels
+    train = datasets.load(name, "train")
+    return train.name, train.X.values[:, :, 0], train.y
 
 
-def main(name="SyntheticControl"):
+def main(name="ControlCharts"):
     name, X, labels = load(name)
     embedding = ElasticEmbedding("series").fit(X)
     components = make_pipeline(embedding, PCA(5)).fit(X)

@@ -10,6 +10,7 @@ import numba
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+from ucr import loaded
 
 import warplearn
 
@@ -46,14 +47,7 @@ def two_threads():
 
 def _real_series(name, part, count):
     """The first `count` series of a set, without their labels and their padding."""
-    folder = os.environ.get("WARPLEARN_DATA")
-    if not folder:
-        pytest.skip("WARPLEARN_DATA is not set")
-    file = Path(folder) / name / f"{name}_{part}.tsv"
-    if not file.exists():
-        pytest.skip(f"WARPLEARN_DATA has no {name}_{part}.tsv")
-    table = np.loadtxt(file, delimiter="\t", ndmin=2, max_rows=count)[:, 1:]
-    return [row[~np.isnan(row)] for row in table]
+    return [x[:, 0] for x in loaded(name, part).X[:count]]
 
 
 @pytest.fixture(scope="session")

@@ -1,19 +1,24 @@
 """Real sets with their labels, for tests that need them."""
 
 import os
-from pathlib import Path
 
-import numpy as np
 import pytest
+
+from warplearn import datasets
+
+
+def loaded(name, part):
+    """A set of the archive, from the folder that WARPLEARN_DATA names."""
+    folder = os.environ.get("WARPLEARN_DATA")
+    if not folder:
+        pytest.skip("WARPLEARN_DATA is not set")
+    try:
+        return datasets.load(name, part.lower(), folder, download=False)
+    except datasets.DatasetNotFoundError as error:
+        pytest.skip(str(error))
 
 
 def labelled(name, part):
     """Series (cases, time) and labels of a set of equal length."""
-    folder = os.environ.get("WARPLEARN_DATA")
-    if not folder:
-        pytest.skip("WARPLEARN_DATA is not set")
-    file = Path(folder) / name / f"{name}_{part}.tsv"
-    if not file.exists():
-        pytest.skip(f"WARPLEARN_DATA has no {name}_{part}.tsv")
-    table = np.loadtxt(file, delimiter="\t", ndmin=2)
-    return table[:, 1:], table[:, 0].astype(int)
+    found = loaded(name, part)
+    return found.X.values[:, :, 0], found.y
