@@ -29,6 +29,10 @@ from warplearn.warping import (
 __version__ = "0.1.0"
 
 _LATER = {
+    "AlignmentDisplay": "displays",
+    "ClustersDisplay": "displays",
+    "ContributionsDisplay": "displays",
+    "CriticalDifferenceDisplay": "displays",
     "DTWNeighborsClassifier": "neighbors",
     "DTWNeighborsRegressor": "neighbors",
     "ElasticAdaline": "linear_model",
@@ -43,13 +47,21 @@ _LATER = {
     "ElasticMean": "mean",
     "ElasticPerceptron": "linear_model",
     "ElasticSOM": "cluster",
+    "ElasticityCurveDisplay": "displays",
+    "LearningCurveDisplay": "displays",
     "NearestPrototypeClassifier": "prototypes",
+    "WarpingPathDisplay": "displays",
+    "WeightMatrixDisplay": "displays",
     "elastic_mean": "mean",
     "nearest_neighbors": "neighbors",
 }
 
 __all__ = [
+    "AlignmentDisplay",
     "Alphabet",
+    "ClustersDisplay",
+    "ContributionsDisplay",
+    "CriticalDifferenceDisplay",
     "DTWNeighborsClassifier",
     "DTWNeighborsRegressor",
     "ElasticAdaline",
@@ -64,10 +76,14 @@ __all__ = [
     "ElasticMean",
     "ElasticPerceptron",
     "ElasticSOM",
+    "ElasticityCurveDisplay",
+    "LearningCurveDisplay",
     "NearestPrototypeClassifier",
     "SeriesCollection",
     "ValueAndGradient",
     "WarpingPath",
+    "WarpingPathDisplay",
+    "WeightMatrixDisplay",
     "active_path",
     "band_mask",
     "dtw",
