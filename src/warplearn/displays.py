@@ -336,7 +336,7 @@ class ElasticityCurveDisplay(_Display):
             ax.errorbar([place[r] for r in found], means, spread, **style)
         ax.set_xticks(range(len(ratios)), [f"{ratio:g}" for ratio in ratios])
         ax.set(xlabel="elasticity w = m / n", ylabel="mean error, %")
-        ax.set_ylim(bottom=0)
+        ax.set_ylim(0, 1.05 * ax.get_ylim()[1])
         ax.grid(alpha=0.3)
         if len(self.curves) > 1:
             ax.legend(frameon=False)

@@ -302,8 +302,12 @@ def _svg(figure: Figure) -> str:
     figure.savefig(stream, format="svg", transparent=True, metadata={"Date": None})
     text = stream.getvalue()
     text = text[text.index("<svg") :].replace(_INK, "currentColor")
-    # Its size is that of the page; the view box keeps the proportions.
-    return re.sub(r' (width|height)="[\d.]+pt"', "", text, count=2)
+    # It may grow and shrink a little with the page; the view box keeps the proportions.
+    inches = figure.get_figwidth()
+    size = f'style="min-width:{4.4 * inches:.0f}rem;max-width:{6.5 * inches:.0f}rem"'
+    return re.sub(r' (width|height)="[\d.]+pt"', "", text, count=2).replace(
+        "<svg", f"<svg {size}", 1
+    )
 
 
 # Text.
@@ -372,18 +376,12 @@ def _facts(rows: Sequence[Line]) -> str:
     """Where the results come from."""
     versions = dict(next((row["versions"] for row in rows if row.get("versions")), {}))
     machine = next((row["machine"] for row in rows if row.get("machine")), "")
-    made = sorted({row["dataset"] for row in rows if row.get("source") == "built-in"})
     facts = [
         f"{len(rows)} trials on {len({row['dataset'] for row in rows})} data sets",
         ", ".join(f"{name} {number}" for name, number in versions.items()),
         machine,
     ]
-    text = f"<p>{html.escape('; '.join(fact for fact in facts if fact))}.</p>"
-    if made:
-        text += (
-            f"<p class=note>Generated data, not the archive's: {html.escape(', '.join(made))}.</p>"
-        )
-    return text
+    return f"<p>{html.escape('; '.join(fact for fact in facts if fact))}.</p>"
 
 
 def _missing_note(names: list[str]) -> str:
