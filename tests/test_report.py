@@ -127,6 +127,22 @@ def test_page_without_models(tmp_path):
     assert [file.name for file in path.parent.iterdir()] == ["page.html"]
 
 
+def test_models_are_fitted_with_the_parameters_of_the_rows(tmp_path):
+    chosen = {"elasticity": 3, "eta": 0.05, "max_iter": 2, "neighbours": 1}
+    rows = [
+        row("WarpedBumps", "ePERC", 0, 5.0),
+        row(
+            "WarpedBumps", "eLOGR", 0, 5.0, parameters=chosen, estimator="ElasticLogisticRegression"
+        ),
+    ]
+    text = write_report(rows, tmp_path / "page.html", n_series=5).read_text("utf-8")
+    data = re.search('<script type="application/json" id="data">(.*?)</script>', text)[1]
+    (view,) = json.loads(data)
+    assert view["units"][0]["m"] == 3
+    assert view["model"] == "ElasticLogisticRegression"
+    assert len(view["series"]) == 5
+
+
 @pytest.mark.parametrize("name", ["WarpedBumps", "Gestures"])
 def test_view_is_what_the_model_does(name, models):
     model, test = models[name], datasets.load(name, "test")
