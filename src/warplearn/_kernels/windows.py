@@ -20,7 +20,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numba import njit, prange, types
 from numba.core import cgutils
 from numba.extending import intrinsic
@@ -49,7 +48,7 @@ _HALF = Static(GROUP // 2)
 # Columns of the table of groups.
 ROWS, DILATION, PADDING, REPRESENTATION, CHANNELS_FROM, CHANNELS_TO, WEIGHTS_FROM = range(7)
 
-SHARE, MAXIMUM, EXCESS, PLACE, WINS = (1 << i for i in range(5))
+SHARE, MAXIMUM, WINS, LOSSES = (1 << i for i in range(4))
 
 
 @intrinsic
@@ -184,103 +183,94 @@ def _outputs(
 
 
 @njit(nogil=True)
-def _best_of_group(lanes, outputs, out_stride, positions, best):
-    """The largest output of a group at each position, and infinity behind the last."""
+def _extremes(lanes, outputs, out_stride, positions, best, worst):
+    """The largest and the smallest output of a group at each position, behind the last NaN."""
     count = number(lanes)
     for p in range(0, positions, count):
-        largest = load(lanes, outputs, p)
+        largest = smallest = load(lanes, outputs, p)
         for g in range(1, GROUP):
-            largest = maximum(largest, load(lanes, outputs, g * out_stride + p))
+            value = load(lanes, outputs, g * out_stride + p)
+            largest = maximum(largest, value)
+            smallest = -maximum(-smallest, -value)
         store(best, p, largest)
+        store(worst, p, smallest)
     for p in range(positions, (positions + count - 1) // count * count):
-        best[p] = np.inf
+        best[p] = worst[p] = np.nan
 
 
-@njit(nogil=True)
-def _pool(lanes, poolings, outputs, at, positions, bias, best, ramp, features, place):
+@njit(nogil=True, forceinline=True)
+def _pool(lanes, poolings, outputs, at, positions, bias, best, worst, scratch, features, place):
     """Pool the outputs of one matrix; the features go to features[place], ..."""
     count, wanted = number(lanes), number(poolings)
     zero = splat(lanes, outputs.dtype.type(0))
     one = splat(lanes, outputs.dtype.type(1))
-    above, excess, places, wins = zero, zero, zero, zero
+    above, wins, losses = zero, zero, zero
     largest = splat(lanes, outputs.dtype.type(-np.inf))
     for p in range(0, positions, count):
         value = load(lanes, outputs, at + p)
-        over = value > bias
-        if wanted & (SHARE | PLACE):
-            above = above + where(over, one, zero)
+        if wanted & SHARE:
+            above = above + where(value > bias, one, zero)
         if wanted & MAXIMUM:
             largest = maximum(largest, value)
-        if wanted & EXCESS:
-            excess = excess + where(over, value - bias, zero)
-        if wanted & PLACE:
-            places = places + where(over, load(lanes, ramp, p), zero)
         if wanted & WINS:
             wins = wins + where(value >= load(lanes, best, p), one, zero)
+        if wanted & LOSSES:
+            losses = losses + where(value <= load(lanes, worst, p), one, zero)
     size = outputs.dtype.type(positions)
     if wanted & SHARE:
         features[place] = total(above) / size
         place += 1
     if wanted & MAXIMUM:
-        store(best, (positions + count - 1) // count * count, largest)
-        greatest = outputs.dtype.type(-np.inf)
-        for lane in range(count):
-            greatest = max(greatest, best[(positions + count - 1) // count * count + lane])
+        store(scratch, 0, largest)
+        greatest = scratch[0]
+        for lane in range(1, count):
+            greatest = max(greatest, scratch[lane])
         features[place] = greatest
-        place += 1
-    if wanted & EXCESS:
-        features[place] = total(excess) / size
-        place += 1
-    if wanted & PLACE:
-        features[place] = total(places) / (max(total(above), outputs.dtype.type(1)) * size)
         place += 1
     if wanted & WINS:
         features[place] = total(wins) / size
         place += 1
+    if wanted & LOSSES:
+        features[place] = total(losses) / size
 
 
 @njit(nogil=True)
-def _work_space(lanes, geometry, values, groups, picked):
-    """Where one task keeps the series, the outputs of a group, and what belongs to them."""
-    margin, stride, most, _ = geometry
+def _work_space(lanes, geometry, values):
+    """Where one task keeps the series, where lanes start, and the outputs of a group."""
+    _, stride, most, _, _, _ = geometry
     count = number(lanes)
     room = aligned_empty(values.shape[1] * values.shape[2] * stride, values)
     starts = aligned_empty(2 * count, values)
-    ramp = aligned_empty(most, values)
-    fill(starts, 0)
     for lane in range(count):
-        starts[count + lane] = -np.inf
-    for p in range(most):
-        ramp[p] = p
-    outputs, best = aligned_empty(GROUP * most, values), aligned_empty(most, values)
-    return room, starts, ramp, outputs, best, np.empty(values.shape[2], np.int64)
+        starts[lane], starts[count + lane] = 0, -np.inf
+    outputs = aligned_empty(GROUP * most, values)
+    return room, starts, outputs, np.empty(values.shape[2], np.int64)
 
 
 @njit(nogil=True)
 def _features_task(plan, geometry, data, kernels, features, task, tasks):
     lanes, columns, several, poolings = plan
-    margin, stride, most, per_kernel = geometry
+    margin, stride, most, per_kernel, width, first = geometry
     values, lengths = data
     groups, picked, weights, biases = kernels
-    room, starts, ramp, outputs, best, channels = _work_space(
-        lanes, geometry, values, groups, picked
-    )
+    room, starts, outputs, channels = _work_space(lanes, geometry, values)
+    best, worst = aligned_empty(most, values), aligned_empty(most, values)
+    scratch = aligned_empty(number(lanes), values)
     for case in range(task, len(values), tasks):
         _spread_out(values, case, lengths, margin, stride, room)
-        for number_ in range(len(groups)):
-            group = groups[number_]
-            positions = _positions(group, lengths[case, group[REPRESENTATION]])
+        for i in range(len(groups)):
+            positions = _positions(groups[i], lengths[case, groups[i, REPRESENTATION]])
             _outputs(
-                lanes, columns, several, group, values.shape[2], picked, weights,
+                lanes, columns, several, groups[i], values.shape[2], picked, weights,
                 room, margin, stride, starts, channels, positions, outputs, most,
             )  # fmt: skip
-            if number(poolings) & WINS:
-                _best_of_group(lanes, outputs, most, positions, best)
-            for g in range(GROUP):
-                kernel = number_ * GROUP + g
+            if number(poolings) & (WINS | LOSSES):
+                _extremes(lanes, outputs, most, positions, best, worst)
+            for kernel in range(i * GROUP, (i + 1) * GROUP):
                 _pool(
-                    lanes, poolings, outputs, g * most, positions, biases[kernel], best, ramp,
-                    features[case], kernel * per_kernel,
+                    lanes, poolings, outputs, (kernel - i * GROUP) * most, positions,
+                    biases[kernel], best, worst, scratch,
+                    features, case * width + first + kernel * per_kernel,
                 )  # fmt: skip
 
 
@@ -296,24 +286,23 @@ def _features_parallel(plan, geometry, data, kernels, features, tasks):
 
 
 @njit(nogil=True, cache=True)
-def _outputs_at(plan, geometry, data, kernels, cases, found, positions):
-    """The outputs of the i-th group on the series `cases[i]`."""
+def _outputs_on(plan, geometry, data, kernels, cases, found, positions):
+    """The outputs of group i on the series `cases[i]`."""
     lanes, columns, several, _ = plan
-    margin, stride, most, _ = geometry
+    margin, stride, most, _, _, _ = geometry
     values, lengths = data
     groups, picked, weights, _ = kernels
-    room, starts, _, outputs, _, channels = _work_space(lanes, geometry, values, groups, picked)
-    for number_ in range(len(groups)):
-        group = groups[number_]
-        _spread_out(values, cases[number_], lengths, margin, stride, room)
-        positions[number_] = _positions(group, lengths[cases[number_], group[REPRESENTATION]])
+    room, starts, outputs, channels = _work_space(lanes, geometry, values)
+    for i in range(len(groups)):
+        _spread_out(values, cases[i], lengths, margin, stride, room)
+        positions[i] = _positions(groups[i], lengths[cases[i], groups[i, REPRESENTATION]])
         _outputs(
-            lanes, columns, several, group, values.shape[2], picked, weights,
-            room, margin, stride, starts, channels, positions[number_], outputs, most,
+            lanes, columns, several, groups[i], values.shape[2], picked, weights,
+            room, margin, stride, starts, channels, positions[i], outputs, most,
         )  # fmt: skip
         for g in range(GROUP):
-            for p in range(positions[number_]):
-                found[number_, g, p] = outputs[g * most + p]
+            for p in range(positions[i]):
+                found[i, g, p] = outputs[g * most + p]
 
 
 def _lanes() -> Static:
@@ -330,6 +319,8 @@ def _arguments(
     picked: NDArray[np.int64],
     weights: NDArray[np.float32],
     biases: NDArray[np.float32],
+    width: int = 0,
+    first: int = 0,
 ) -> tuple[Any, Any, Any, Any]:
     lanes = _lanes()
     spans = (groups[:, ROWS] - 1) * groups[:, DILATION]
@@ -339,7 +330,7 @@ def _arguments(
     most = -(-most // lanes.value) * lanes.value + lanes.value
     several = Static((groups[:, CHANNELS_TO] - groups[:, CHANNELS_FROM]).max() > 1)
     plan = (lanes, Static(m), several, Static(poolings))
-    geometry = (margin, stride, most, int(poolings).bit_count())
+    geometry = (margin, stride, most, int(poolings).bit_count(), width, first)
     kernels = (np.ascontiguousarray(groups), flat(picked), flat(weights), flat(biases))
     return plan, geometry, (values, lengths), kernels
 
@@ -354,16 +345,17 @@ def pooled_outputs(
     weights: NDArray[np.float32],
     biases: NDArray[np.float32],
     features: NDArray[np.float32],
+    first: int = 0,
     n_jobs: int | None = None,
 ) -> None:
-    """Fill features (cases, 8 groups x poolings) with the pooled outputs of all matrices.
+    """Pool the outputs of all matrices, and write them to columns `first`, ... of `features`.
 
     Parameters
     ----------
     m : int
         Columns of the matrices.
     poolings : int
-        The sum of some of SHARE, MAXIMUM, EXCESS, PLACE and WINS.
+        The sum of some of SHARE, MAXIMUM, WINS and LOSSES.
     values : array (cases, representations, channels, time)
     lengths : array (cases, representations)
     groups : array (groups, 7)
@@ -374,17 +366,19 @@ def pooled_outputs(
     weights : array
         Of each group (half, row, channel, column, matrix of the half).
     biases : array (8 groups,)
+    features : array (cases, features)
+        The features of a matrix are neighbours.
     """
     plan, geometry, data, kernels = _arguments(
-        m, poolings, values, lengths, groups, picked, weights, biases
+        m, poolings, values, lengths, groups, picked, weights, biases, features.shape[1], first
     )
     threads = min(thread_count(n_jobs), len(values))
     if threads == 1:
-        _features_serial(plan, geometry, data, kernels, features)
+        _features_serial(plan, geometry, data, kernels, features.reshape(-1))
     else:
         with threads_of(threads):
             tasks = min(4 * threads, len(values))
-            _features_parallel(plan, geometry, data, kernels, features, tasks)
+            _features_parallel(plan, geometry, data, kernels, features.reshape(-1), tasks)
 
 
 def window_outputs(
@@ -406,5 +400,5 @@ def window_outputs(
     )
     found = np.full((len(groups), GROUP, geometry[2]), np.nan, np.float32)
     positions = np.empty(len(groups), np.int64)
-    _outputs_at(plan, geometry, data, kernels, cases, found, positions)
+    _outputs_on(plan, geometry, data, kernels, cases, found, positions)
     return found[:, :, : positions.max()], positions

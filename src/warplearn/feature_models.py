@@ -1,0 +1,418 @@
+"""Ridge classification and regression on random elastic features.
+
+Features are standardized, and one ridge regression on targets +1 and -1, one column a class, makes
+a classifier.  There are many more features than cases, so the problem is rotated into the space
+that the cases span: penalties, predictions and leave-one-out predictions stay what they were, at
+the price of one matrix of inner products of the cases.
+
+Leave-one-out predictions, which a ridge regression gives away, choose the penalty, tell how good
+the model is, and calibrate probabilities: these are a softmax of the decision values times a
+factor, the one with the greatest likelihood on the leave-one-out decisions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from copy import copy
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.linear_model import Ridge, RidgeCV
+from sklearn.metrics import r2_score
+from sklearn.utils import check_scalar, compute_sample_weight
+from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_or_1d
+
+from warplearn._kernels.windows import GROUP
+from warplearn.base import check_labels, check_series, check_weights
+from warplearn.features import ElasticFeatures
+from warplearn.mean import Array
+from warplearn.series import SeriesCollection
+
+__all__ = ["ElasticFeatureClassifier", "ElasticFeatureRegressor", "Shrinkage"]
+
+ALPHAS = tuple(10.0**exponent for exponent in np.arange(-5, 2.0, 0.5))
+_CHUNK = 4096  # features that are standardized at once
+_KEEP = 0.7  # of the groups, in each round of shrinking
+
+Model = TypeVar("Model", bound="_ElasticFeatureModel")
+
+
+# Ridge regression
+
+
+class _Solution(NamedTuple):
+    """Coefficients (features, targets) of standardized features, and what led to them."""
+
+    coef: Array
+    intercept: Array
+    alpha: float
+    loo: Array
+
+
+class _Standardized(NamedTuple):
+    """Features as a ridge regression wants them, a few columns at a time."""
+
+    features: Array
+    mean: Array
+    scale: Array
+
+    @classmethod
+    def of(cls, features: Array) -> _Standardized:
+        mean = features.mean(axis=0, dtype=np.float64)
+        scale = features.std(axis=0, dtype=np.float64)
+        return cls(features, mean, np.where(scale > 1e-7 * (1 + np.abs(mean)), scale, np.inf))
+
+    def columns(self) -> Iterator[tuple[slice, Array]]:
+        """Blocks of columns in float64; a feature that is constant is 0."""
+        for start in range(0, len(self.mean), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            yield part, (self.features[:, part] - self.mean[part]) / self.scale[part]
+
+
+def _span(X: _Standardized) -> tuple[Array, Array]:
+    """Coordinates Z of the cases in the space they span, and B with Z = X X' B."""
+    products = sum(block @ block.T for _, block in X.columns())
+    values, vectors = eigh(products)
+    kept = values > values[-1] * 1e-10
+    root = np.sqrt(values[kept])
+    return vectors[:, kept] * root, vectors[:, kept] / root
+
+
+def _ridge(X: _Standardized, Y: Array, weights: Array, alphas: Array) -> _Solution:
+    """Ridge regression with the penalty that has the least leave-one-out error."""
+    narrow = len(X.features) >= len(X.mean)
+    if narrow:
+        Z = np.hstack([block for _, block in X.columns()])
+    else:
+        Z, back = _span(X)
+    if not Z.size:  # all features are constant
+        Z = np.zeros((len(Y), 1))
+        back = Z
+    search = RidgeCV(alphas, scoring="neg_mean_squared_error", store_cv_results=True)
+    left_out = search.fit(Z, Y, weights).cv_results_  # predictions (cases, targets, alphas)
+    errors = np.einsum("i,ija->a", weights, (left_out - Y[..., None]) ** 2)
+    best = int(errors.argmin())
+    found = Ridge(alphas[best]).fit(Z, Y, weights)
+    coef = np.atleast_2d(found.coef_).T
+    if not narrow:
+        dual = back @ coef
+        coef = np.concatenate([block.T @ dual for _, block in X.columns()])
+    return _Solution(coef, np.atleast_1d(found.intercept_), alphas[best], left_out[..., best])
+
+
+# Estimators
+
+
+class Shrinkage(NamedTuple):
+    """One round of `shrink`: how many kernels were left, and the leave-one-out score with them."""
+
+    n_kernels: int
+    loo_score: float
+
+
+class _ElasticFeatureModel(BaseEstimator):
+    """What both estimators share: features, ridge regression, shrinking.
+
+    Subclasses turn targets into columns of numbers (`_encode`), and leave-one-out predictions of
+    these into a score (`_quality`).
+    """
+
+    n_channels_in_: int
+
+    def __init__(
+        self,
+        n_kernels: int = 8000,
+        *,
+        elasticities: Sequence[int] = (1, 2),
+        lengths: Sequence[int] = (7, 9, 11),
+        dilations: Sequence[int] | None = None,
+        poolings: Sequence[str] = ("share", "wins", "losses"),
+        representations: Sequence[str] = ("raw", "differences"),
+        alphas: Sequence[float] = ALPHAS,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_kernels = n_kernels
+        self.elasticities = elasticities
+        self.lengths = lengths
+        self.dilations = dilations
+        self.poolings = poolings
+        self.representations = representations
+        self.alphas = alphas
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _encode(self, y: Any, X: SeriesCollection) -> Array:
+        """Targets as columns of numbers."""
+        raise NotImplementedError
+
+    def _balanced(self, y: Any, weights: Array) -> Array:
+        return weights
+
+    def _quality(self, Y: Array, loo: Array, weights: Array) -> float:
+        raise NotImplementedError
+
+    def _calibrate(self, Y: Array, loo: Array, weights: Array) -> None:
+        """Learn from leave-one-out predictions."""
+
+    def fit(self: Model, X: Any, y: Any, sample_weight: Any = None) -> Model:
+        """Draw features, and fit a ridge regression to them.
+
+        Parameters
+        ----------
+        X : series collection
+        y : array of shape (cases,)
+        sample_weight : array of shape (cases,), optional
+        """
+        collection = check_series(self, X, reset=True)
+        Y = self._encode(y, collection)
+        weights = self._balanced(y, check_weights(collection, sample_weight))
+        shared = ElasticFeatures().get_params()
+        self.features_ = ElasticFeatures(**{name: getattr(self, name) for name in shared})
+        self.features_.fit(collection)
+        self._solve(self.features_.transform(collection), Y, weights)
+        return self
+
+    def _solve(self, features: Array, Y: Array, weights: Array) -> None:
+        X = _Standardized.of(features)
+        solution = _ridge(X, Y, weights, self._checked_alphas() * len(X.mean))
+        self.coef_ = (solution.coef / X.scale[:, None]).T.astype(np.float32)
+        self.intercept_ = solution.intercept - (X.mean / X.scale) @ solution.coef
+        self.alpha_ = solution.alpha / len(X.mean)
+        self.loo_score_ = self._quality(Y, solution.loo, weights)
+        self._calibrate(Y, solution.loo, weights)
+        # What a group of kernels contributes: the sum of squares over its features and targets.
+        self.importances_ = (solution.coef**2).reshape(len(self.features_.groups_), -1).sum(axis=1)
+
+    def _checked_alphas(self) -> Array:
+        alphas = np.asarray(self.alphas, np.float64)
+        if alphas.ndim != 1 or not len(alphas) or not (alphas > 0).all():
+            raise ValueError(f"alphas must be positive numbers, at least one, got {self.alphas!r}")
+        return alphas
+
+    def _decide(self, X: Any) -> Array:
+        """Predictions (cases, targets) of the ridge regression."""
+        check_is_fitted(self)
+        features = self.features_.transform(check_series(self, X, reset=False))
+        return features @ self.coef_.T + self.intercept_
+
+    def shrink(
+        self: Model, X: Any, y: Any, n_kernels: int, sample_weight: Any = None
+    ) -> Model:
+        """A smaller model, without the kernels that the ridge regression makes least use of.
+
+        In several rounds, the groups of kernels with the smallest coefficients are dropped, and
+        the regression is fitted again to what is left.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            The training series again.
+        n_kernels : int
+            How many kernels to keep; rounded up to a multiple of eight.
+
+        Returns
+        -------
+        estimator
+            A new one; its `shrinkage_` lists the leave-one-out score after each round.  As the
+            kernels were chosen on the same series these scores are too good: the loss in accuracy
+            is that on series of one's own that were not used.
+        """
+        check_is_fitted(self)
+        check_scalar(n_kernels, "n_kernels", (int, np.integer), min_val=1)
+        collection = check_series(self, X, reset=False)
+        smaller = copy(self)
+        Y = smaller._encode(y, collection)
+        weights = self._balanced(y, check_weights(collection, sample_weight))
+        features = self.features_.transform(collection)
+        per_group = features.shape[1] // len(self.features_.groups_)
+        smaller.shrinkage_ = [Shrinkage(self.features_.n_kernels_, self.loo_score_)]
+        while (count := len(smaller.features_.groups_)) * GROUP > n_kernels:
+            wanted = max(-(-n_kernels // GROUP), min(count - 1, int(_KEEP * count)))
+            kept = np.sort(np.argsort(-smaller.importances_, kind="stable")[:wanted])
+            smaller.features_ = smaller.features_.select(kept)
+            features = features.reshape(len(features), count, per_group)[:, kept]
+            features = features.reshape(len(features), -1)
+            smaller._solve(features, Y, weights)
+            smaller.shrinkage_.append(Shrinkage(wanted * GROUP, smaller.loo_score_))
+            if self.verbose:
+                print(f"shrink: {wanted * GROUP} kernels, loo score {smaller.loo_score_:.4f}")
+        return smaller
+
+
+class ElasticFeatureClassifier(ClassifierMixin, _ElasticFeatureModel):
+    """Ridge classifier on random elastic features.
+
+    Parameters
+    ----------
+    n_kernels, elasticities, lengths, dilations, poolings, representations
+        As for `ElasticFeatures`.
+    alphas : sequence of float
+        Penalties to choose from, in units of the number of features.
+    class_weight : dict, "balanced" or None
+        Weights of the classes, by default 1.
+    random_state : int, RandomState or None
+    n_jobs : int, optional
+        Threads; None is Numba's current setting, -1 all cores.  Results do not depend on it.
+    verbose : int, default=0
+
+    Attributes
+    ----------
+    classes_ : array
+    features_ : ElasticFeatures
+    coef_ : array of shape (1 or classes, features)
+        Coefficients of the features as they are, not standardized.
+    intercept_ : array of shape (1 or classes,)
+    alpha_ : float
+        The penalty.
+    loo_score_ : float
+        Weighted share of the training series that are right when left out.
+    sharpness_ : float
+        The factor of decision values in probabilities.
+    importances_ : array of shape (groups,)
+        Sums of squared coefficients, for each group of kernels.
+    shrinkage_ : list of Shrinkage
+        Of a model that `shrink` made.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.arange(40) % 2
+    >>> X = rng.normal(size=(40, 60)).cumsum(axis=1) * np.where(y, 1, 0.2)[:, None]
+    >>> X += rng.normal(size=(40, 60))
+    >>> model = ElasticFeatureClassifier(400, random_state=0).fit(X[:20], y[:20])
+    >>> model.score(X[20:], y[20:])
+    1.0
+    """
+
+    def __init__(
+        self,
+        n_kernels: int = 8000,
+        *,
+        elasticities: Sequence[int] = (1, 2),
+        lengths: Sequence[int] = (7, 9, 11),
+        dilations: Sequence[int] | None = None,
+        poolings: Sequence[str] = ("share", "wins", "losses"),
+        representations: Sequence[str] = ("raw", "differences"),
+        alphas: Sequence[float] = ALPHAS,
+        class_weight: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            n_kernels,
+            elasticities=elasticities,
+            lengths=lengths,
+            dilations=dilations,
+            poolings=poolings,
+            representations=representations,
+            alphas=alphas,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.class_weight = class_weight
+
+    def _encode(self, y: Any, X: SeriesCollection) -> Array:
+        self.classes_, codes = np.unique(check_labels(X, y), return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(f"y must have at least two classes, got one class: {self.classes_}")
+        Y = np.where(codes[:, None] == np.arange(len(self.classes_)), 1.0, -1.0)
+        return Y[:, 1:] if len(self.classes_) == 2 else Y
+
+    def _balanced(self, y: Any, weights: Array) -> Array:
+        balanced: Array = weights * compute_sample_weight(self.class_weight, y)
+        return balanced
+
+    def _both(self, decisions: Array) -> Array:
+        """One column for each class, also for two."""
+        return np.hstack([-decisions, decisions]) if decisions.shape[1] == 1 else decisions
+
+    def _quality(self, Y: Array, loo: Array, weights: Array) -> float:
+        right = self._both(loo).argmax(axis=1) == self._both(Y).argmax(axis=1)
+        return float(np.average(right, weights=weights))
+
+    def _calibrate(self, Y: Array, loo: Array, weights: Array) -> None:
+        codes, decisions = self._both(Y).argmax(axis=1), self._both(loo)
+        # Targets a little short of 1, as in Platt's method: else perfect predictions on few
+        # series would make every later one certain.
+        members = np.bincount(codes, minlength=len(self.classes_))[codes, None]
+        own = np.arange(len(self.classes_)) == codes[:, None]
+        others = 1 / ((members + 2) * (len(self.classes_) - 1))
+        targets = np.where(own, (members + 1) / (members + 2), others)
+
+        def loss(log_factor: float) -> float:
+            likelihood = (targets * log_softmax(np.exp(log_factor) * decisions, axis=1)).sum(axis=1)
+            return -float(weights @ likelihood)
+
+        self.sharpness_ = float(np.exp(minimize_scalar(loss, bounds=(-4, 4), method="bounded").x))
+
+    def decision_function(self, X: Any) -> Array:
+        """Predictions of the ridge regression: near 1 for a class, near -1 against it.
+
+        Returns
+        -------
+        array of shape (cases,) for two classes, where it speaks for the second, else
+        (cases, classes)
+        """
+        decisions = self._decide(X)
+        return decisions[:, 0] if len(self.classes_) == 2 else decisions
+
+    def predict(self, X: Any) -> Array:
+        """The class of each series."""
+        labels: Array = self.classes_[self._both(self._decide(X)).argmax(axis=1)]
+        return labels
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities, an array of shape (cases, classes); the largest is that of `predict`."""
+        probabilities: Array = softmax(self.sharpness_ * self._both(self._decide(X)), axis=1)
+        return probabilities
+
+
+class ElasticFeatureRegressor(RegressorMixin, _ElasticFeatureModel):
+    """Ridge regression on random elastic features.
+
+    Parameters
+    ----------
+    n_kernels, elasticities, lengths, dilations, poolings, representations
+        As for `ElasticFeatures`.
+    alphas : sequence of float
+        Penalties to choose from, in units of the number of features.
+    random_state : int, RandomState or None
+    n_jobs : int, optional
+        Threads; None is Numba's current setting, -1 all cores.  Results do not depend on it.
+    verbose : int, default=0
+
+    Attributes
+    ----------
+    features_, coef_, intercept_, alpha_, importances_, shrinkage_
+        As for `ElasticFeatureClassifier`; there is one target.
+    loo_score_ : float
+        Weighted R^2 of the leave-one-out predictions.
+    """
+
+    def _encode(self, y: Any, X: SeriesCollection) -> Array:
+        if y is None:
+            raise ValueError("This estimator requires y to be passed, but the target y is None")
+        targets = column_or_1d(y, dtype=np.float64, warn=True)
+        assert_all_finite(targets, input_name="y")
+        if len(targets) != len(X):
+            raise ValueError(
+                "X and y must have as many cases: Found input variables with inconsistent numbers "
+                f"of samples: [{len(X)}, {len(targets)}]"
+            )
+        return targets[:, None]
+
+    def _quality(self, Y: Array, loo: Array, weights: Array) -> float:
+        return float(r2_score(Y, loo, sample_weight=weights))
+
+    def predict(self, X: Any) -> Array:
+        """The target of each series."""
+        return self._decide(X)[:, 0]
