@@ -19,6 +19,26 @@ def read_ucr(name: str, split: str) -> tuple[np.ndarray, np.ndarray]:
     return table[:, 1:], table[:, 0].astype(int)
 
 
+def read_set(name: str, split: str) -> tuple[np.ndarray | list[np.ndarray], np.ndarray]:
+    """Series and labels of any set: of equal length an array, else a list; `.tsv` or `.ts`."""
+    folder = os.environ.get("WARPLEARN_DATA")
+    if not folder:
+        raise FileNotFoundError("set WARPLEARN_DATA to a folder of UCR data sets")
+    file = Path(folder) / name / f"{name}_{split}"
+    if file.with_suffix(".ts").exists():
+        lines = file.with_suffix(".ts").read_text("utf-8").splitlines()
+        start = next(i for i, line in enumerate(lines) if line.strip().lower() == "@data")
+        cases = [line.split(":") for line in lines[start + 1 :] if line.strip()]
+        series = [np.array([np.fromstring(c, sep=",") for c in case[:-1]]) for case in cases]
+        y = np.unique([case[-1] for case in cases], return_inverse=True)[1]
+    else:
+        table = np.loadtxt(file.with_suffix(".tsv"), delimiter="\t", ndmin=2)
+        series = [row[~np.isnan(row)] for row in table[:, 1:]]
+        y = table[:, 0].astype(int)
+    ragged = len({x.shape[-1] for x in series}) > 1
+    return series if ragged else np.array(series), y
+
+
 def bumps(count: int, length: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Two classes of noisy series, float32: a bump whose place, width and sign vary."""
     rng = np.random.default_rng(seed)

@@ -36,6 +36,7 @@ __all__ = ["ElasticFeatureClassifier", "ElasticFeatureRegressor", "Shrinkage"]
 
 ALPHAS = tuple(10.0**exponent for exponent in np.arange(-5, 2.0, 0.5))
 _CHUNK = 4096  # features that are standardized at once
+_CACHE_BYTES = 2**22  # features that are computed and used before the next are
 _KEEP = 0.7  # of the groups, in each round of shrinking
 
 Model = TypeVar("Model", bound="_ElasticFeatureModel")
@@ -199,8 +200,11 @@ class _ElasticFeatureModel(BaseEstimator):
     def _decide(self, X: Any) -> Array:
         """Predictions (cases, targets) of the ridge regression."""
         check_is_fitted(self)
-        features = self.features_.transform(check_series(self, X, reset=False))
-        return features @ self.coef_.T + self.intercept_
+        collection = check_series(self, X, reset=False)
+        step = max(1, _CACHE_BYTES // (self.coef_.shape[1] * self.coef_.itemsize))
+        parts = (collection[start : start + step] for start in range(0, len(collection), step))
+        decisions = [self.features_.transform(part) @ self.coef_.T for part in parts]
+        return np.concatenate(decisions) + self.intercept_
 
     def shrink(
         self: Model, X: Any, y: Any, n_kernels: int, sample_weight: Any = None

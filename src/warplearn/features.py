@@ -25,7 +25,7 @@ from sklearn.utils import check_random_state, check_scalar
 from sklearn.utils.validation import check_is_fitted
 
 from warplearn._kernels import windows
-from warplearn._kernels.windows import GROUP, pooled_outputs, window_outputs
+from warplearn._kernels.windows import GROUP, centre_columns, pooled_outputs, window_outputs
 from warplearn.base import check_series
 from warplearn.mean import Array, chunks, named
 from warplearn.series import SeriesCollection
@@ -242,7 +242,8 @@ class ElasticFeatures(TransformerMixin, BaseEstimator):
         padded = rng.randint(2, size=count)
         several = np.floor(2 ** rng.uniform(0, np.log2(min(d, _MOST_CHANNELS) + 1), count))
         several = several.astype(np.int64)
-        channels = [rng.choice(d, number, replace=False) for number in several]
+        shuffled = rng.uniform(size=(count, d)).argsort(axis=1)
+        channels = shuffled[np.arange(d) < several[:, None]]
         ends = several.cumsum()
         sizes = GROUP * rows * several * self.elasticities_
         groups[:, windows.ROWS] = rows
@@ -251,7 +252,7 @@ class ElasticFeatures(TransformerMixin, BaseEstimator):
         groups[:, windows.CHANNELS_FROM] = ends - several
         groups[:, windows.CHANNELS_TO] = ends
         groups[:, windows.WEIGHTS_FROM] = sizes.cumsum() - sizes
-        return groups, np.concatenate(channels)
+        return groups, channels
 
     def _weights_of(self, group: int) -> Array:
         """A view of the weights of a group, (half, row, channel, column, kernel of the half)."""
@@ -266,12 +267,9 @@ class ElasticFeatures(TransformerMixin, BaseEstimator):
         several = last[windows.CHANNELS_TO] - last[windows.CHANNELS_FROM]
         size = last[windows.WEIGHTS_FROM]
         size += GROUP * last[windows.ROWS] * several * self.elasticities_[-1]
-        self.weights_ = rng.standard_normal(size).astype(np.float32)
-        for group in range(len(self.groups_)):
-            weights = self._weights_of(group)
-            if weights.shape[1] > 1:
-                weights -= weights.mean(axis=1, keepdims=True)
-        return self.weights_
+        weights = rng.standard_normal(size).astype(np.float32)
+        centre_columns(self.groups_, self.elasticities_, weights)
+        return weights
 
     def _draw_biases(
         self, X: SeriesCollection, rng: np.random.RandomState

@@ -305,6 +305,24 @@ def _outputs_on(plan, geometry, data, kernels, cases, found, positions):
                 found[i, g, p] = outputs[g * most + p]
 
 
+@njit(nogil=True, cache=True)
+def centre_columns(groups, elasticities, weights):
+    """Take the mean from each column of each matrix, channel by channel; k = 1 stays as it is."""
+    for i in range(len(groups)):
+        rows = groups[i, ROWS]
+        several = groups[i, CHANNELS_TO] - groups[i, CHANNELS_FROM]
+        step = several * elasticities[i] * (GROUP // 2)
+        for half in range(2 if rows > 1 else 0):
+            begin = groups[i, WEIGHTS_FROM] + half * rows * step
+            for column in range(begin, begin + step):
+                mean = weights.dtype.type(0)
+                for row in range(rows):
+                    mean += weights[column + row * step]
+                mean /= rows
+                for row in range(rows):
+                    weights[column + row * step] -= mean
+
+
 def _lanes() -> Static:
     """A vector fills one register: short series have few positions."""
     return Static(lanes_for(np.float32).value // 4)

@@ -1,0 +1,312 @@
+"""Random elastic features against the ROCKET family and 1-NN DTW: error and time.
+
+Test errors are means over seeds.  Times are those of `fit` and `predict`, in one thread each; what
+a method compiles is compiled before, on a few series of the same set.  Rows are printed as they are
+finished; with `--results FILE` they are also appended to a file, and rows found there are not
+computed again, so that a long run can be done in pieces.  Needs the UCR data sets
+(`WARPLEARN_DATA`) and, for the peers, `pip install -e '.[bench]'`; MultiRocketHydraClassifier also
+needs torch (`pip install torch`).  A peer that is not installed is left out.
+
+`--choose` prints how the defaults were chosen: cross-validation on the training files, no test file
+is opened.  `--shrink` prints what it costs to drop kernels.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import time
+import warnings
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedShuffleSplit
+from threadpoolctl import threadpool_limits
+
+from benchmarks.data import read_set
+from benchmarks.measure import at_least, at_most, describe_machine
+from warplearn import DTWNeighborsClassifier, ElasticFeatureClassifier
+
+ELEVEN = (
+    "Coffee", "ECG200", "ECGFiveDays", "GunPoint", "ItalyPowerDemand", "Lightning2", "MoteStrain",
+    "SonyAIBORobotSurface1", "SonyAIBORobotSurface2", "TwoLeadECG", "Wafer",
+)  # fmt: skip
+
+
+def _sets(split: str) -> list[str]:
+    """Sets that have the file, the paper's eleven first."""
+    folder = os.environ.get("WARPLEARN_DATA")
+    if not folder:
+        raise SystemExit("set WARPLEARN_DATA to a folder of UCR data sets")
+    found = {file.parent.name for file in Path(folder).glob(f"*/*_{split}.ts*")}
+    return [name for name in ELEVEN if name in found] + sorted(found - set(ELEVEN))
+
+
+# Methods: from a seed to an estimator
+
+
+def _aeon(name: str) -> Callable[[int], Any]:
+    def make(seed: int) -> Any:
+        import aeon.classification.convolution_based as family
+
+        return getattr(family, name)(random_state=seed, n_jobs=1)
+
+    return make
+
+
+METHODS: dict[str, Callable[[int], Any]] = {
+    "elastic": lambda seed: ElasticFeatureClassifier(random_state=seed, n_jobs=1),
+    "elastic m=1": lambda seed: ElasticFeatureClassifier(
+        10_000, elasticities=(1,), random_state=seed, n_jobs=1
+    ),
+    "ROCKET": _aeon("RocketClassifier"),
+    "MiniRocket": _aeon("MiniRocketClassifier"),
+    "MR-Hydra": _aeon("MultiRocketHydraClassifier"),
+    "1-NN DTW": lambda seed: DTWNeighborsClassifier(n_jobs=1),
+}
+NEEDS = {"ROCKET": ["aeon"], "MiniRocket": ["aeon"], "MR-Hydra": ["aeon", "torch"]}
+SEEDLESS = ("1-NN DTW",)
+
+
+def _installed(method: str) -> bool:
+    return all(importlib.util.find_spec(name) is not None for name in NEEDS.get(method, []))
+
+
+def _measure(method: str, name: str, seed: int) -> dict[str, Any]:
+    """One row: error and times, or why there are none."""
+    row: dict[str, Any] = {"dataset": name, "method": method, "seed": seed}
+    X, y = _read(name, "TRAIN")
+    X_test, y_test = _read(name, "TEST")
+    try:
+        _warm_up(method, name)
+        model = METHODS[method](seed)
+        begin = time.perf_counter()
+        model.fit(X, y)
+        fitted = time.perf_counter()
+        predicted = model.predict(X_test)
+        end = time.perf_counter()
+    except (ValueError, TypeError, IndexError) as problem:
+        if method not in NEEDS:
+            raise
+        return row | {"problem": str(problem).splitlines()[0][:120]}
+    error = 100 * float(np.mean(np.asarray(predicted) != y_test))
+    return row | {"error": error, "fit": fitted - begin, "predict": end - fitted}
+
+
+@cache
+def _read(name: str, split: str) -> Any:
+    return read_set(name, split)
+
+
+@cache
+def _warm_up(method: str, name: str) -> None:
+    """Compile for series of this kind: some of each class, or for neighbours all."""
+    X, y = _read(name, "TRAIN")
+    most = len(y) if method in SEEDLESS else 3
+    few = np.sort(np.concatenate([np.flatnonzero(y == c)[:most] for c in np.unique(y)]))
+    some = [X[i] for i in few] if isinstance(X, list) else X[few]
+    METHODS[method](0).fit(some, y[few]).predict(_read(name, "TEST")[0][:20])
+
+
+def compare(options: argparse.Namespace) -> None:
+    methods = [m for m in options.methods if _installed(m)]
+    for method in set(options.methods) - set(methods):
+        print(f"{method} is left out: needs {' and '.join(NEEDS[method])}")
+    rows = _stored(options.results)
+    found = {(row["dataset"], row["method"], row["seed"]) for row in rows}
+    cannot = {(row["dataset"], row["method"]) for row in rows if "problem" in row}
+    names = options.datasets or _sets("TEST")
+    for name in names:
+        for method in methods:
+            for seed in range(1 if method in SEEDLESS else options.seeds):
+                if (name, method, seed) not in found and (name, method) not in cannot:
+                    rows.append(_measure(method, name, seed))
+                    _keep(options.results, rows[-1])
+                    cannot |= {(name, method)} if "problem" in rows[-1] else set()
+        _print_row(name, methods, rows)
+        _read.cache_clear()
+    _summarize(names, methods, rows)
+
+
+def _stored(file: Path | None) -> list[dict[str, Any]]:
+    if file is None or not file.exists():
+        return []
+    return [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+
+
+def _keep(file: Path | None, row: dict[str, Any]) -> None:
+    if file is not None:
+        with file.open("a", encoding="utf-8") as rows:
+            rows.write(json.dumps(row) + "\n")
+
+
+def _means(rows: list[dict[str, Any]], name: str, method: str) -> tuple[float, float] | None:
+    """Mean error and time of `fit` and `predict`."""
+    of = [r for r in rows if (r["dataset"], r["method"]) == (name, method) and "error" in r]
+    if not of:
+        return None
+    return (
+        float(np.mean([r["error"] for r in of])),
+        float(np.mean([r["fit"] + r["predict"] for r in of])),
+    )
+
+
+def _print_row(name: str, methods: list[str], rows: list[dict[str, Any]]) -> None:
+    cells = [_means(rows, name, method) for method in methods]
+    shown = [f"{c[0]:7.2f} {c[1]:8.2f}s" if c else f"{'-':>7s} {'':9s}" for c in cells]
+    print(f"{name:22s}" + "".join(f"{cell:>19s}" for cell in shown), flush=True)
+
+
+def _summarize(names: list[str], methods: list[str], rows: list[dict[str, Any]]) -> None:
+    eleven = [name for name in names if name in ELEVEN]
+    all_can = [n for n in names if all(_means(rows, n, m) for m in methods)]
+    for title, group in ((f"the {len(eleven)} of the paper", eleven), ("all can", all_can)):
+        print(f"\nmean over {len(group)} sets, {title}: error in %, seconds in total")
+        for method in methods:
+            cells = [c for name in group if (c := _means(rows, name, method))]
+            if len(cells) == len(group) > 0:
+                error, seconds = np.mean([c[0] for c in cells]), sum(c[1] for c in cells)
+                print(f"  {method:12s} {error:6.2f} {seconds:9.2f} s")
+    _verdicts(eleven, rows)
+    problems = {(r["method"], r["dataset"]): r["problem"] for r in rows if "problem" in r}
+    for (method, name), problem in problems.items():
+        print(f"{method} cannot do {name}: {problem}")
+
+
+def _verdicts(names: list[str], rows: list[dict[str, Any]]) -> None:
+    def column(method: str) -> np.ndarray | None:
+        cells = [_means(rows, name, method) for name in names]
+        return None if None in cells or not cells else np.array(cells)
+
+    ours, one = column("elastic"), column("elastic m=1")
+    if ours is None:
+        return
+    print()
+    for peer in ("ROCKET", "MiniRocket"):
+        if (theirs := column(peer)) is not None:
+            at_most(f"mean error less that of {peer}", (ours - theirs)[:, 0].mean(), 0)
+    if (neighbour := column("1-NN DTW")) is not None:
+        at_least("sets on which 1-NN DTW is beaten", (ours < neighbour)[:, 0].sum(), 10)
+    if (rocket := column("ROCKET")) is not None:
+        at_least("defaults: times faster than ROCKET", rocket[:, 1].sum() / ours[:, 1].sum(), 3)
+        at_least("  on the set where it is least", (rocket / ours)[:, 1].min(), 3)
+        if one is not None:
+            ratio = rocket[:, 1].sum() / one[:, 1].sum()
+            at_least("m = 1, 10,000 kernels: times faster than ROCKET", ratio, 8)
+            at_least("  on the set where it is least", (rocket / one)[:, 1].min(), 8)
+
+
+# Choice of the defaults
+
+CANDIDATES: dict[str, dict[str, Any]] = {
+    "defaults": {},
+    "share": {"poolings": ("share",)},
+    "share, max (ROCKET's)": {"poolings": ("share", "max")},
+    "wins, losses": {"poolings": ("wins", "losses")},
+    "share, wins": {"poolings": ("share", "wins")},
+    "all poolings": {"poolings": ("share", "max", "wins", "losses")},
+    "m = 1": {"elasticities": (1,)},
+    "m = 2": {"elasticities": (2,)},
+    "m = 1, 2, 3": {"elasticities": (1, 2, 3)},
+    "m = 1, 2, 3, 4": {"elasticities": (1, 2, 3, 4)},
+    "raw only": {"representations": ("raw",)},
+    "differences only": {"representations": ("differences",)},
+    "lengths 9": {"lengths": (9,)},
+    "lengths 5, 7, 9": {"lengths": (5, 7, 9)},
+    "lengths 9, 11, 13": {"lengths": (9, 11, 13)},
+    "2,000 kernels": {"n_kernels": 2000},
+    "16,000 kernels": {"n_kernels": 16_000},
+}
+_MOST_CASES = 300  # of a training file, for time's sake
+
+
+def choose(options: argparse.Namespace) -> None:
+    """Two folds, five times: half of the series are enough to make differences visible."""
+    print("mean error in % of repeated two-fold cross-validation on the training files")
+    rows = _stored(options.results)
+    found = {(row["dataset"], row["candidate"]): row["error"] for row in rows}
+    names = options.datasets or _sets("TRAIN")
+    print(f"\n{'':24s}{'all':>8s}{'eleven':>8s}{'others':>8s}   ({len(names)} sets)")
+    for label, settings in CANDIDATES.items():
+        for name in names:
+            if (name, label) not in found:
+                error = _cross_validated(name, settings)
+                found[name, label] = error
+                _keep(options.results, {"dataset": name, "candidate": label, "error": error})
+        groups = (names, [n for n in names if n in ELEVEN], [n for n in names if n not in ELEVEN])
+        means = [np.mean([found[n, label] for n in g]) if g else np.nan for g in groups]
+        print(f"{label:24s}" + "".join(f"{mean:8.2f}" for mean in means), flush=True)
+
+
+def _cross_validated(name: str, settings: dict[str, Any]) -> float:
+    X, y = read_set(name, "TRAIN")
+    if len(y) > _MOST_CASES:
+        split = StratifiedShuffleSplit(1, train_size=_MOST_CASES, random_state=0).split(y, y)
+        kept = np.sort(next(split)[0])
+        X, y = ([X[i] for i in kept] if isinstance(X, list) else X[kept]), y[kept]
+    errors = []
+    folds = RepeatedStratifiedKFold(n_splits=2, n_repeats=5, random_state=0)
+    for seed, (fit, test) in enumerate(folds.split(y, y)):
+        model = ElasticFeatureClassifier(random_state=seed, n_jobs=1, **settings)
+        take = (lambda at: [X[i] for i in at]) if isinstance(X, list) else X.__getitem__
+        errors.append(1 - model.fit(take(fit), y[fit]).score(take(test), y[test]))
+    return 100 * float(np.mean(errors))
+
+
+# Shrinking
+
+
+def shrink(options: argparse.Namespace) -> None:
+    sizes = (4000, 2000, 1000, 400, 200)
+    print("test error in % with so many kernels left, and with as many drawn at random instead\n")
+    print(f"{'':22s}" + "".join(f"{size:>16d}" for size in (8000, *sizes)))
+    total = []
+    for name in options.datasets or [n for n in ELEVEN if n in _sets("TEST")]:
+        (X, y), (X_test, y_test) = read_set(name, "TRAIN"), read_set(name, "TEST")
+        cells = []
+        for seed in range(options.seeds):
+            model = METHODS["elastic"](seed).fit(X, y)
+            cells.append([(model.score(X_test, y_test),) * 2])
+            for size in sizes:
+                model = model.shrink(X, y, size)
+                drawn = clone(model).set_params(n_kernels=size).fit(X, y)
+                cells[-1].append((model.score(X_test, y_test), drawn.score(X_test, y_test)))
+        total.append(100 * (1 - np.mean(cells, axis=0)))
+        print(f"{name:22s}" + "".join(f"{a:8.2f}{b:8.2f}" for a, b in total[-1]), flush=True)
+    print(f"{'mean':22s}" + "".join(f"{a:8.2f}{b:8.2f}" for a, b in np.mean(total, axis=0)))
+
+
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks features",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--datasets", nargs="+", help="by default all in WARPLEARN_DATA")
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--results", type=Path, help="file to keep finished rows in")
+    parser.add_argument("--choose", action="store_true", help="how the defaults were chosen")
+    parser.add_argument("--shrink", action="store_true", help="what dropping kernels costs")
+    options = parser.parse_args(arguments)
+    warnings.filterwarnings("ignore")
+    print(describe_machine("scikit-learn", "aeon", "torch"))
+    if _installed("MR-Hydra"):
+        import torch
+
+        torch.set_num_threads(1)
+    with threadpool_limits(1):
+        if options.choose:
+            choose(options)
+        elif options.shrink:
+            shrink(options)
+        else:
+            print(f"\ntest error in %, seconds of fit and predict; {options.seeds} seeds")
+            print(f"{'':22s}" + "".join(f"{method:>19s}" for method in options.methods))
+            compare(options)
