@@ -118,8 +118,8 @@ class Shrinkage(NamedTuple):
 class _ElasticFeatureModel(BaseEstimator):
     """What both estimators share: features, ridge regression, shrinking.
 
-    Subclasses turn targets into columns of numbers (`_encode`), and leave-one-out predictions of
-    these into a score (`_quality`).
+    Subclasses check targets, turn them into columns of numbers (`_encode`), and leave-one-out
+    predictions of these into a score (`_quality`).
     """
 
     n_channels_in_: int
@@ -149,18 +149,29 @@ class _ElasticFeatureModel(BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _encode(self, y: Any, X: SeriesCollection) -> Array:
-        """Targets as columns of numbers."""
+    def _check_targets(self, y: Any, X: SeriesCollection) -> Array:
         raise NotImplementedError
 
-    def _balanced(self, y: Any, weights: Array) -> Array:
-        return weights
+    def _encode(self, targets: Array, weights: Array) -> tuple[Array, Array]:
+        """Targets as columns of numbers, and the weights of the series."""
+        raise NotImplementedError
 
     def _quality(self, Y: Array, loo: Array, weights: Array) -> float:
         raise NotImplementedError
 
     def _calibrate(self, Y: Array, loo: Array, weights: Array) -> None:
         """Learn from leave-one-out predictions."""
+
+    def _prepare(
+        self, X: SeriesCollection, y: Any, sample_weight: Any
+    ) -> tuple[Array, Array, SeriesCollection]:
+        """Targets, weights and series; without series of weight 0."""
+        targets, weights = self._check_targets(y, X), check_weights(X, sample_weight)
+        counts = weights > 0
+        if counts.sum() < 2:
+            raise ValueError(f"X must have at least two series, got n_samples={counts.sum()}")
+        X = X if counts.all() else X[counts]
+        return *self._encode(targets[counts], weights[counts]), X
 
     def fit(self: Model, X: Any, y: Any, sample_weight: Any = None) -> Model:
         """Draw features, and fit a ridge regression to them.
@@ -172,8 +183,7 @@ class _ElasticFeatureModel(BaseEstimator):
         sample_weight : array of shape (cases,), optional
         """
         collection = check_series(self, X, reset=True)
-        Y = self._encode(y, collection)
-        weights = self._balanced(y, check_weights(collection, sample_weight))
+        Y, weights, collection = self._prepare(collection, y, sample_weight)
         shared = ElasticFeatures().get_params()
         self.features_ = ElasticFeatures(**{name: getattr(self, name) for name in shared})
         self.features_.fit(collection)
@@ -183,7 +193,7 @@ class _ElasticFeatureModel(BaseEstimator):
     def _solve(self, features: Array, Y: Array, weights: Array) -> None:
         X = _Standardized.of(features)
         solution = _ridge(X, Y, weights, self._checked_alphas() * len(X.mean))
-        self.coef_ = (solution.coef / X.scale[:, None]).T.astype(np.float32)
+        self.coef_ = (solution.coef / X.scale[:, None]).T
         self.intercept_ = solution.intercept - (X.mean / X.scale) @ solution.coef
         self.alpha_ = solution.alpha / len(X.mean)
         self.loo_score_ = self._quality(Y, solution.loo, weights)
@@ -203,12 +213,11 @@ class _ElasticFeatureModel(BaseEstimator):
         collection = check_series(self, X, reset=False)
         step = max(1, _CACHE_BYTES // (self.coef_.shape[1] * self.coef_.itemsize))
         parts = (collection[start : start + step] for start in range(0, len(collection), step))
-        decisions = [self.features_.transform(part) @ self.coef_.T for part in parts]
+        features = map(self.features_.transform, parts)
+        decisions = [block.astype(np.float64) @ self.coef_.T for block in features]
         return np.concatenate(decisions) + self.intercept_
 
-    def shrink(
-        self: Model, X: Any, y: Any, n_kernels: int, sample_weight: Any = None
-    ) -> Model:
+    def shrink(self: Model, X: Any, y: Any, n_kernels: int, sample_weight: Any = None) -> Model:
         """A smaller model, without the kernels that the ridge regression makes least use of.
 
         In several rounds, the groups of kernels with the smallest coefficients are dropped, and
@@ -232,13 +241,13 @@ class _ElasticFeatureModel(BaseEstimator):
         check_scalar(n_kernels, "n_kernels", (int, np.integer), min_val=1)
         collection = check_series(self, X, reset=False)
         smaller = copy(self)
-        Y = smaller._encode(y, collection)
-        weights = self._balanced(y, check_weights(collection, sample_weight))
+        Y, weights, collection = smaller._prepare(collection, y, sample_weight)
         features = self.features_.transform(collection)
         per_group = features.shape[1] // len(self.features_.groups_)
         smaller.shrinkage_ = [Shrinkage(self.features_.n_kernels_, self.loo_score_)]
-        while (count := len(smaller.features_.groups_)) * GROUP > n_kernels:
-            wanted = max(-(-n_kernels // GROUP), min(count - 1, int(_KEEP * count)))
+        fewest = -(-n_kernels // GROUP)
+        while (count := len(smaller.features_.groups_)) > fewest:
+            wanted = max(fewest, int(_KEEP * count))
             kept = np.sort(np.argsort(-smaller.importances_, kind="stable")[:wanted])
             smaller.features_ = smaller.features_.select(kept)
             features = features.reshape(len(features), count, per_group)[:, kept]
@@ -324,16 +333,16 @@ class ElasticFeatureClassifier(ClassifierMixin, _ElasticFeatureModel):
         )
         self.class_weight = class_weight
 
-    def _encode(self, y: Any, X: SeriesCollection) -> Array:
-        self.classes_, codes = np.unique(check_labels(X, y), return_inverse=True)
+    def _check_targets(self, y: Any, X: SeriesCollection) -> Array:
+        return check_labels(X, y)
+
+    def _encode(self, targets: Array, weights: Array) -> tuple[Array, Array]:
+        self.classes_, codes = np.unique(targets, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(f"y must have at least two classes, got one class: {self.classes_}")
         Y = np.where(codes[:, None] == np.arange(len(self.classes_)), 1.0, -1.0)
-        return Y[:, 1:] if len(self.classes_) == 2 else Y
-
-    def _balanced(self, y: Any, weights: Array) -> Array:
-        balanced: Array = weights * compute_sample_weight(self.class_weight, y)
-        return balanced
+        weights = weights * compute_sample_weight(self.class_weight, targets)
+        return Y[:, 1:] if len(self.classes_) == 2 else Y, weights
 
     def _both(self, decisions: Array) -> Array:
         """One column for each class, also for two."""
@@ -371,12 +380,14 @@ class ElasticFeatureClassifier(ClassifierMixin, _ElasticFeatureModel):
 
     def predict(self, X: Any) -> Array:
         """The class of each series."""
-        labels: Array = self.classes_[self._both(self._decide(X)).argmax(axis=1)]
+        codes = self._both(self._decide(X)).argmax(axis=1)
+        labels: Array = self.classes_[codes]
         return labels
 
     def predict_proba(self, X: Any) -> Array:
         """Probabilities, an array of shape (cases, classes); the largest is that of `predict`."""
-        probabilities: Array = softmax(self.sharpness_ * self._both(self._decide(X)), axis=1)
+        decisions = self._both(self._decide(X))
+        probabilities: Array = softmax(self.sharpness_ * decisions, axis=1)
         return probabilities
 
 
@@ -402,7 +413,7 @@ class ElasticFeatureRegressor(RegressorMixin, _ElasticFeatureModel):
         Weighted R^2 of the leave-one-out predictions.
     """
 
-    def _encode(self, y: Any, X: SeriesCollection) -> Array:
+    def _check_targets(self, y: Any, X: SeriesCollection) -> Array:
         if y is None:
             raise ValueError("This estimator requires y to be passed, but the target y is None")
         targets = column_or_1d(y, dtype=np.float64, warn=True)
@@ -412,7 +423,10 @@ class ElasticFeatureRegressor(RegressorMixin, _ElasticFeatureModel):
                 "X and y must have as many cases: Found input variables with inconsistent numbers "
                 f"of samples: [{len(X)}, {len(targets)}]"
             )
-        return targets[:, None]
+        return targets
+
+    def _encode(self, targets: Array, weights: Array) -> tuple[Array, Array]:
+        return targets[:, None], weights
 
     def _quality(self, Y: Array, loo: Array, weights: Array) -> float:
         return float(r2_score(Y, loo, sample_weight=weights))

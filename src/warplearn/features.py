@@ -57,9 +57,8 @@ def _raw(values: Array, lengths: Array) -> tuple[Array, Array]:
 
 def _differences(values: Array, lengths: Array) -> tuple[Array, Array]:
     """Differences of neighbours; a series of one element has one difference, 0."""
-    shorter = np.maximum(lengths - 1, 1)
     steps = np.diff(values, axis=1, append=values[:, -1:])
-    return np.where(_inside(values, shorter), steps, 0), shorter
+    return np.where(_inside(values, lengths - 1), steps, 0), np.maximum(lengths - 1, 1)
 
 
 REPRESENTATIONS: dict[str, Callable[[Array, Array], tuple[Array, Array]]] = {
@@ -171,6 +170,11 @@ class ElasticFeatures(TransformerMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = []  # always float32
+        return tags
+
     def fit(self, X: Any, y: Any = None) -> ElasticFeatures:
         """Draw the kernels; the training series decide on scales, dilations and biases.
 
@@ -271,9 +275,7 @@ class ElasticFeatures(TransformerMixin, BaseEstimator):
         centre_columns(self.groups_, self.elasticities_, weights)
         return weights
 
-    def _draw_biases(
-        self, X: SeriesCollection, rng: np.random.RandomState
-    ) -> NDArray[np.float32]:
+    def _draw_biases(self, X: SeriesCollection, rng: np.random.RandomState) -> NDArray[np.float32]:
         biases = np.empty((len(self.groups_), GROUP), np.float32)
         cases = rng.randint(len(X), size=len(self.groups_))
         places = rng.uniform(size=biases.shape)

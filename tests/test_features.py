@@ -1,0 +1,426 @@
+"""Random elastic features, and ridge models on them."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import Ridge, RidgeCV
+from sklearn.metrics import log_loss
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from ucr import labelled
+
+from warplearn import (
+    ElasticFeatureClassifier,
+    ElasticFeatureRegressor,
+    ElasticFeatures,
+    SeriesCollection,
+    elastic_inner_product,
+)
+from warplearn._kernels import windows
+from warplearn.base import SHORTER_SERIES_ARE_VALID
+from warplearn.feature_models import _ridge, _Standardized
+
+ALL = ("share", "max", "wins", "losses")
+
+
+# --- A slow and obvious reference
+
+
+def represented(features, x, name):
+    """One series (channels, time) as its kernels see it."""
+    r = features.representations.index(name)
+    x = x if name == "raw" else np.diff(x) if x.shape[1] > 1 else np.zeros_like(x)
+    return (x - features.means_[r][:, None]) / features.scales_[r][:, None]
+
+
+def windows_of(kernel, z):
+    """All windows (positions, channels, k) of a standardized series."""
+    span = (len(kernel.matrix) - 1) * kernel.dilation
+    z = np.pad(z[kernel.channels], [(0, 0), (kernel.padding, kernel.padding)])
+    positions = max(1, z.shape[1] - span)
+    z = np.pad(z, [(0, 0), (0, span)])  # for a series that is shorter than a window
+    return np.array([z[:, p : p + span + 1 : kernel.dilation] for p in range(positions)])
+
+
+def outputs_of(features, x, index):
+    kernel = features.kernel(index)
+    seen = windows_of(kernel, represented(features, x, kernel.representation))
+    matrix = kernel.matrix.reshape(*kernel.matrix.shape[:2], len(kernel.channels))
+    return elastic_inner_product(seen, matrix if len(kernel.channels) > 1 else matrix[..., 0])
+
+
+def pooled(features, x, slack):
+    """All features of one series, where outputs that are greater are so by more than `slack`."""
+    found = []
+    for first in range(0, features.n_kernels_, 8):
+        outputs = np.array([outputs_of(features, x, i) for i in range(first, first + 8)])
+        for i, output in enumerate(outputs, first):
+            others = np.delete(outputs, i - first, axis=0)
+            found += [
+                (output > features.kernel(i).bias + slack).mean(),
+                output.max() - slack,
+                (output >= others.max(axis=0) + slack).mean(),
+                (output <= others.min(axis=0) - slack).mean(),
+            ]
+    return np.array(found)
+
+
+def walks(rng, shape):
+    return rng.normal(size=shape).cumsum(axis=-1)
+
+
+# --- Features
+
+
+def test_one_column_is_a_dilated_convolution(rng):
+    """Against plain NumPy: no function of this package computes the reference."""
+    X = walks(rng, (6, 50))
+    features = ElasticFeatures(320, elasticities=(1,), poolings=("share", "max"), random_state=0)
+    got = features.fit(X).transform(X).reshape(6, 320, 2)
+    seen = set()
+    for i in range(320):
+        kernel = features.kernel(i)
+        taps = np.zeros((len(kernel.matrix) - 1) * kernel.dilation + 1)
+        taps[:: kernel.dilation] = kernel.matrix[:, 0]
+        r = features.representations.index(kernel.representation)
+        for case, x in enumerate(X):
+            z = x if kernel.representation == "raw" else np.diff(x)
+            z = np.pad((z - features.means_[r]) / features.scales_[r], kernel.padding)
+            output = np.correlate(z, taps, mode="valid")
+            # An output may differ from the bias by rounding only: the bias is one of them.
+            near = np.abs(output - kernel.bias) < 1e-4
+            share = (output > kernel.bias).mean()
+            assert abs(got[case, i, 0] - share) <= near.mean() + 1e-6
+            assert got[case, i, 1] == pytest.approx(output.max(), abs=1e-4)
+        seen.add((kernel.dilation > 1, kernel.padding > 0, kernel.representation))
+    assert len(seen) == 8  # all kinds were there
+
+
+@pytest.mark.parametrize(("channels", "elasticities"), [(1, (1, 2, 3)), (3, (1, 2))])
+def test_features_are_pooled_elastic_inner_products(rng, channels, elasticities):
+    """Ragged series, also shorter than a window, and of a single element."""
+    X = [walks(rng, (channels, n)) for n in (30, 45, 8, 1, 33, 60)]
+    features = ElasticFeatures(96, elasticities=elasticities, poolings=ALL, random_state=1).fit(X)
+    got = features.transform(X)
+    assert got.dtype == np.float32
+    assert got.shape == (6, 96 * 4)
+    assert {features.kernel(i).matrix.shape[1] for i in range(96)} == set(elasticities)
+    alike = []
+    for x, row in zip(X, got, strict=True):
+        low, high = pooled(features, x, 1e-4), pooled(features, x, -1e-4)
+        assert (row >= low - 1e-6).all()
+        assert (row <= high + 1e-6).all()
+        alike.append(np.mean(high - low < 1e-3))
+    assert np.mean(alike) > 0.9  # the bounds are tight: few outputs are almost ties
+
+
+def test_outputs_are_elastic_inner_products(rng):
+    """Window by window, exactly what the door of the kernel gives."""
+    X = walks(rng, (4, 40))
+    features = ElasticFeatures(48, elasticities=(1, 2, 4), random_state=0).fit(X)
+    values, lengths = features._standardized(SeriesCollection.of(X))
+    for of in features._same_elasticity():
+        m, groups = int(features.elasticities_[of.start]), features.groups_[of]
+        cases = np.arange(len(groups)) % 4
+        got, positions = windows.window_outputs(
+            m, values, lengths, groups, features.channels_, features.weights_, cases
+        )
+        for i, case in enumerate(cases):
+            for g in range(8):
+                ref = outputs_of(features, X[case, None], (of.start + i) * 8 + g)
+                assert len(ref) == positions[i]
+                assert got[i, g, : positions[i]] == pytest.approx(ref, abs=2e-5)
+
+
+def test_a_series_alone_or_among_others(rng):
+    X = [walks(rng, n) for n in (20, 41, 33)]
+    features = ElasticFeatures(64, random_state=0).fit(X)
+    together = features.transform(X)
+    for x, ref in zip(X, together, strict=True):
+        assert features.transform([x])[0].tolist() == ref.tolist()
+    longer = features.transform([walks(rng, 200)])  # longer than any training series
+    assert np.isfinite(longer).all()
+
+
+def test_shifts_and_scales_do_not_matter(rng):
+    """Features are of the standardized series: a large offset costs no precision."""
+    X = walks(rng, (8, 40))
+    ref = ElasticFeatures(64, poolings=ALL, random_state=0).fit_transform(X)
+    got = ElasticFeatures(64, poolings=ALL, random_state=0).fit_transform(1e6 + 100 * X)
+    assert got == pytest.approx(ref, abs=0.03)
+    assert np.mean(np.abs(got - ref) < 1e-4) > 0.95
+
+
+def test_threads_and_seeds(rng, two_threads):
+    X = walks(rng, (9, 30))
+    ref = ElasticFeatures(64, random_state=5, n_jobs=1).fit_transform(X)
+    assert ElasticFeatures(64, random_state=5, n_jobs=2).fit_transform(X).tolist() == ref.tolist()
+    assert ElasticFeatures(64, random_state=6, n_jobs=1).fit_transform(X).tolist() != ref.tolist()
+
+
+def test_biases_are_outputs_on_training_series(rng):
+    X = walks(rng, (2, 30))
+    features = ElasticFeatures(24, random_state=0).fit(X)
+    for i in range(24):
+        outputs = np.concatenate([outputs_of(features, x[None], i) for x in X])
+        assert np.abs(outputs - features.kernel(i).bias).min() < 1e-4
+
+
+def test_parameters_are_obeyed(rng):
+    X = walks(rng, (5, 3, 40))
+    features = ElasticFeatures(
+        150, elasticities=(3,), lengths=(4, 5), dilations=(2, 6), representations=("differences",),
+        poolings=("wins",), random_state=0,
+    ).fit(X)  # fmt: skip
+    kernels = [features.kernel(i) for i in range(features.n_kernels_)]
+    assert len(kernels) == 152  # whole groups
+    assert {k.matrix.shape[:2] for k in kernels} == {(4, 3), (5, 3)}
+    assert {k.dilation for k in kernels} == {2, 6}
+    assert {k.representation for k in kernels} == {"differences"}
+    assert {len(k.channels) for k in kernels} == {1, 2, 3}
+    assert all(len(set(k.channels)) == len(k.channels) for k in kernels)
+    assert max(np.abs(k.matrix.mean(axis=0)).max() for k in kernels) < 1e-6
+    F = features.transform(X)
+    assert F.shape == (5, 152)
+    # At every position somebody wins.
+    assert F.reshape(5, 19, 8).sum(axis=2) == pytest.approx(np.ones((5, 19)), abs=1e-5)
+
+
+def test_names_and_selection(rng):
+    X = walks(rng, (5, 40))
+    features = ElasticFeatures(64, random_state=0).fit(X)
+    F, names = features.transform(X), features.get_feature_names_out()
+    assert len(set(names)) == len(names) == F.shape[1]
+    assert names[:4].tolist() == [
+        "kernel0_share",
+        "kernel0_wins",
+        "kernel0_losses",
+        "kernel1_share",
+    ]
+    some = features.select([1, 6])
+    assert some.transform(X).tolist() == F.reshape(5, 8, 24)[:, [1, 6]].reshape(5, -1).tolist()
+    assert some.kernel(8).matrix.tolist() == features.kernel(48).matrix.tolist()
+    assert features.transform(X).tolist() == F.tolist()
+    pipeline = make_pipeline(ElasticFeatures(8, random_state=0), StandardScaler())
+    assert pipeline.fit(X).get_feature_names_out().tolist() == names[:24].tolist()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_kernels": 0}, "n_kernels == 0, must be >= 1"),
+        ({"elasticities": (0, 1)}, r"elasticities must be positive integers.*got \(0, 1\)"),
+        ({"elasticities": ()}, "elasticities must be positive integers, at least one"),
+        ({"lengths": (2.5,)}, "lengths must be positive integers"),
+        ({"dilations": 3}, "dilations must be positive integers"),
+        ({"poolings": ("share", "mean")}, "poolings must be one of .*got 'mean'"),
+        ({"poolings": ("max", "max")}, "poolings must be some of .*each once"),
+        ({"representations": "raw"}, "representations must be some of .*got 'raw'"),
+        ({"alphas": (0.0, 1.0)}, "alphas must be positive numbers"),
+    ],
+)
+def test_bad_parameters(rng, settings, message):
+    X, y = walks(rng, (6, 12)), [0, 1] * 3
+    with pytest.raises(ValueError, match=message):
+        ElasticFeatureClassifier(**settings).fit(X, y)
+
+
+def test_bad_series_and_indices(rng):
+    features = ElasticFeatures(8, random_state=0).fit(walks(rng, (4, 12)))
+    with pytest.raises(ValueError, match="X has 2 channel.*fitted on series of 1"):
+        features.transform(walks(rng, (4, 2, 12)))
+    with pytest.raises(ValueError, match="index == 8, must be <= 7"):
+        features.kernel(8)
+    with pytest.raises(ValueError, match="groups must be numbers between 0 and 0"):
+        features.select([1])
+
+
+# --- Ridge regression
+
+
+def bumps(rng, count, classes=2, n=60):
+    """A bump somewhere, of a width that depends on the class, in noise."""
+    y = np.arange(count) % classes
+    at, time = rng.uniform(0.2, 0.8, (count, 1)), np.linspace(0, 1, n)
+    X = np.exp(-(((time - at) / (0.02 + 0.04 * y[:, None])) ** 2))
+    return X + rng.normal(0, 0.15, X.shape), y
+
+
+@pytest.mark.parametrize("shape", [(30, 200), (40, 12)])
+def test_ridge_is_that_of_sklearn(rng, shape):
+    F = rng.normal(size=shape) * rng.uniform(0.1, 10, shape[1])
+    F[:, 3] = 2.5  # constant
+    Y = F[:, :2] / 10 + rng.normal(size=(shape[0], 2))
+    weights = rng.uniform(0.5, 2, shape[0])
+    alphas = np.array([0.1, 10.0, 1000.0])
+    got = _ridge(_Standardized.of(F), Y, weights, alphas)
+    Z = StandardScaler().fit_transform(F)
+    ref = RidgeCV(alphas).fit(Z, Y, weights)
+    assert got.alpha == ref.alpha_
+    assert got.coef.T == pytest.approx(ref.coef_, abs=1e-8)
+    assert got.intercept == pytest.approx(ref.intercept_)
+    one = Ridge(got.alpha).fit(Z[1:], Y[1:], weights[1:])
+    assert got.loo[0] == pytest.approx(one.predict(Z[:1])[0], abs=1e-8)
+
+
+def test_classifier_is_ridge_on_features(rng):
+    X, y = bumps(rng, 40, classes=3)
+    model = ElasticFeatureClassifier(80, alphas=(0.01,), random_state=0).fit(X, y)
+    F = ElasticFeatures(80, random_state=0).fit_transform(X)
+    scaler = StandardScaler().fit(F.astype(float))
+    Y = np.where(y[:, None] == np.arange(3), 1.0, -1.0)
+    ref = Ridge(0.01 * F.shape[1]).fit(scaler.transform(F), Y)
+    assert model.decision_function(X) == pytest.approx(ref.predict(scaler.transform(F)), abs=1e-4)
+    assert model.predict(X).tolist() == ref.predict(scaler.transform(F)).argmax(axis=1).tolist()
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_classifier_generalizes(rng, classes):
+    X, y = bumps(rng, 160, classes)
+    labels = np.array(["a", "b", "c", "d"])[y]
+    model = ElasticFeatureClassifier(800, random_state=0).fit(X[:60], labels[:60])
+    error = 1 - model.score(X[60:], labels[60:])
+    assert error < {2: 0.1, 4: 0.3}[classes]
+    assert abs(1 - model.loo_score_ - error) < 0.1
+    P = model.predict_proba(X[60:])
+    assert P.sum(axis=1) == pytest.approx(np.ones(100))
+    assert model.classes_[P.argmax(axis=1)].tolist() == model.predict(X[60:]).tolist()
+    assert len(model.coef_) == (1 if classes == 2 else 4)
+
+
+def test_probabilities_are_calibrated(rng):
+    """No common factor of the decision values would make the test likelihood much better."""
+    X, y = bumps(rng, 400, 2)
+    X += rng.normal(0, 0.35, X.shape)  # hard enough for a fair number of errors
+    model = ElasticFeatureClassifier(400, random_state=0).fit(X[:100], y[:100])
+    found = log_loss(y[100:], model.predict_proba(X[100:]))
+    assert 0.03 < 1 - model.score(X[100:], y[100:]) < 0.4
+    factor, others = model.sharpness_, []
+    for change in (1 / 8, 1 / 2, 2, 8):
+        model.sharpness_ = change * factor
+        others.append(log_loss(y[100:], model.predict_proba(X[100:])))
+    assert found < 0.6
+    assert found < min(others) + 0.03
+    assert found < others[0] - 0.05
+    assert found < others[-1] - 0.05
+
+
+def test_class_weights_are_sample_weights(rng):
+    X, y = bumps(rng, 60)
+    kept = (y == 0) | (np.arange(60) < 16)
+    X, y = X[kept] + rng.normal(0, 0.5, (kept.sum(), 60)), y[kept]
+    model = ElasticFeatureClassifier(80, random_state=0)
+    balanced = clone(model).set_params(class_weight="balanced").fit(X, y)
+    weights = len(y) / (2 * np.bincount(y))[y]
+    ref = clone(model).fit(X, y, sample_weight=weights)
+    assert balanced.decision_function(X) == pytest.approx(ref.decision_function(X))
+    plain = clone(model).fit(X, y)
+    assert balanced.decision_function(X).mean() > plain.decision_function(X).mean()
+
+
+def test_regressor(rng):
+    X, y = bumps(rng, 160)
+    widths = rng.uniform(0.02, 0.1, (160, 1))
+    at, time = rng.uniform(0.2, 0.8, (160, 1)), np.linspace(0, 1, 60)
+    X = np.exp(-(((time - at) / widths) ** 2)) + rng.normal(0, 0.05, (160, 60))
+    y = 1000 + 5000 * widths[:, 0]
+    model = ElasticFeatureRegressor(800, random_state=0).fit(X[:80], y[:80])
+    assert model.score(X[80:], y[80:]) > 0.85
+    assert model.loo_score_ == pytest.approx(model.score(X[80:], y[80:]), abs=0.1)
+    smaller = model.shrink(X[:80], y[:80], 80)
+    assert smaller.coef_.shape == (1, 80 * 3)
+    assert smaller.score(X[80:], y[80:]) > 0.75
+
+
+def test_shrinking(rng):
+    X, y = bumps(rng, 200, 3)
+    model = ElasticFeatureClassifier(800, random_state=0).fit(X[:60], y[:60])
+    before = model.decision_function(X)
+    small = model.shrink(X[:60], y[:60], 60)
+    assert small.features_.n_kernels_ == 64
+    assert small.coef_.shape == (3, 64 * 3)
+    sizes = [800, 560, 392, 272, 184, 128, 88, 64]
+    assert [found.n_kernels for found in small.shrinkage_] == sizes
+    assert small.shrinkage_[0].loo_score == model.loo_score_
+    assert small.shrinkage_[-1].loo_score == small.loo_score_
+    assert len(pickle.dumps(small)) < len(pickle.dumps(model)) / 8
+    drawn = ElasticFeatureClassifier(64, random_state=0).fit(X[:60], y[:60])
+    assert small.score(X[60:], y[60:]) > model.score(X[60:], y[60:]) - 0.1
+    assert small.loo_score_ > drawn.loo_score_
+    assert model.decision_function(X).tolist() == before.tolist()  # the model is as it was
+    with pytest.raises(ValueError, match="n_kernels == 0"):
+        model.shrink(X[:60], y[:60], 0)
+
+
+def test_series_of_nothing_but_constants():
+    """No feature says anything; the shares of the classes do."""
+    X, y = np.ones((6, 10)), [0, 0, 0, 0, 1, 1]
+    model = ElasticFeatureClassifier(16, random_state=0).fit(X, y)
+    assert model.predict(X).tolist() == [0] * 6
+    assert ElasticFeatureRegressor(16).fit(X, y).predict(X) == pytest.approx(np.full(6, 1 / 3))
+
+
+# --- scikit-learn's contract
+
+ESTIMATORS = [
+    ElasticFeatures(16, random_state=0),
+    ElasticFeatureClassifier(40, random_state=0),
+    ElasticFeatureRegressor(40, random_state=0),
+]
+BIASES_ARE_DRAWN = (
+    "biases are drawn from the training series, and from repeated ones others are drawn than from "
+    "weighted ones; for given features weights are those of RidgeCV (test_ridge_is_that_of_sklearn)"
+)
+EXPECTED = {
+    ElasticFeatures: {
+        "check_n_features_in_after_fitting": SHORTER_SERIES_ARE_VALID,
+        "check_transformer_general": SHORTER_SERIES_ARE_VALID,
+    },
+    ElasticFeatureClassifier: {
+        "check_n_features_in_after_fitting": SHORTER_SERIES_ARE_VALID,
+        "check_classifiers_train": SHORTER_SERIES_ARE_VALID,
+        "check_sample_weight_equivalence_on_dense_data": BIASES_ARE_DRAWN,
+    },
+    ElasticFeatureRegressor: {
+        "check_n_features_in_after_fitting": SHORTER_SERIES_ARE_VALID,
+        "check_sample_weight_equivalence_on_dense_data": BIASES_ARE_DRAWN,
+    },
+}
+
+
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=lambda e: EXPECTED[type(e)])
+def test_estimator_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
+@pytest.mark.parametrize("by", ["pickle", "skops"])
+def test_saved_and_loaded(rng, estimator, by):
+    X = [walks(rng, (2, k)) for k in rng.integers(5, 30, 12)]
+    model = clone(estimator).fit(X, [0, 1] * 6)
+    if by == "pickle":
+        again = pickle.loads(pickle.dumps(model))
+    else:
+        skops = pytest.importorskip("skops.io")
+        saved = skops.dumps(model)
+        untrusted = skops.get_untrusted_types(data=saved)
+        assert all(name.startswith(("warplearn.", "numpy.")) for name in untrusted), untrusted
+        again = skops.loads(saved, trusted=untrusted)
+    method = "transform" if isinstance(model, ElasticFeatures) else "predict"
+    assert getattr(again, method)(X).tolist() == getattr(model, method)(X).tolist()
+
+
+# --- Real series
+
+
+@pytest.mark.parametrize(
+    ("name", "most"), [("GunPoint", 2.0), ("ECG200", 14.0), ("SonyAIBORobotSurface2", 10.0)]
+)
+def test_errors_on_real_series(name, most):
+    X, y = labelled(name, "TRAIN")
+    X_test, y_test = labelled(name, "TEST")
+    model = ElasticFeatureClassifier(random_state=0).fit(X, y)
+    assert 100 * (1 - model.score(X_test, y_test)) <= most
