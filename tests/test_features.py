@@ -31,7 +31,7 @@ ALL = ("share", "max", "wins", "losses")
 
 def represented(features, x, name):
     """One series (channels, time) as its kernels see it."""
-    r = features.representations.index(name)
+    r = features._distinct.index(name)
     x = x if name == "raw" else np.diff(x) if x.shape[1] > 1 else np.zeros_like(x)
     return (x - features.means_[r][:, None]) / features.scales_[r][:, None]
 
@@ -85,7 +85,7 @@ def test_one_column_is_a_dilated_convolution(rng):
         kernel = features.kernel(i)
         taps = np.zeros((len(kernel.matrix) - 1) * kernel.dilation + 1)
         taps[:: kernel.dilation] = kernel.matrix[:, 0]
-        r = features.representations.index(kernel.representation)
+        r = features._distinct.index(kernel.representation)
         for case, x in enumerate(X):
             z = x if kernel.representation == "raw" else np.diff(x)
             z = np.pad((z - features.means_[r]) / features.scales_[r], kernel.padding)
@@ -217,8 +217,9 @@ def test_names_and_selection(rng):
         ({"lengths": (2.5,)}, "lengths must be positive integers"),
         ({"dilations": 3}, "dilations must be positive integers"),
         ({"poolings": ("share", "mean")}, "poolings must be one of .*got 'mean'"),
-        ({"poolings": ("max", "max")}, "poolings must be some of .*each once"),
+        ({"poolings": ("max", "max")}, "poolings must be different from each other"),
         ({"representations": "raw"}, "representations must be some of .*got 'raw'"),
+        ({"representations": ()}, r"representations must be some of .*got \(\)"),
         ({"alphas": (0.0, 1.0)}, "alphas must be positive numbers"),
     ],
 )

@@ -96,10 +96,10 @@ class ElasticFeatures(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_kernels : int, default=8000
-        How many matrices; rounded up to a multiple of eight.
+    n_kernels : int, default=10_000
+        How many kernels; rounded up to a multiple of eight.
     elasticities : sequence of int, default=(1, 2)
-        Columns m of the matrices, in equal numbers; 1 is a convolution.
+        Columns m of the matrices, each for as many kernels; 1 is a convolution.
     lengths : sequence of int, default=(7, 9, 11)
         Rows k to draw from.
     dilations : sequence of int, optional
@@ -108,9 +108,10 @@ class ElasticFeatures(TransformerMixin, BaseEstimator):
     poolings : sequence of str, default=("share", "wins", "losses")
         Some of "share" (of the positions whose output is above the bias), "max" (output), "wins"
         and "losses" (share of the positions with the largest, the smallest output of the group).
-    representations : sequence of str, default=("raw", "differences")
-        What kernels slide along, in equal numbers: the series, or differences of neighbours; both
-        standardized with the mean and deviation of all training elements of a channel.
+    representations : sequence of str, default=("raw", "raw", "differences")
+        What kernels slide along: the series, or differences of neighbours, both standardized with
+        the mean and deviation of all training elements of a channel.  Each entry gets as many
+        kernels; one that is named twice gets twice as many.
     random_state : int, RandomState or None
     n_jobs : int, optional
         Threads; None is Numba's current setting, -1 all cores.  Features do not depend on it.
@@ -126,7 +127,7 @@ class ElasticFeatures(TransformerMixin, BaseEstimator):
         The table that `_kernels.windows` describes.
     weights_, biases_, channels_ : array
         What the table refers to; `kernel` shows them kernel by kernel.
-    means_, scales_ : array of shape (representations, channels)
+    means_, scales_ : array of shape (different representations, channels)
 
     Notes
     -----
@@ -149,13 +150,13 @@ class ElasticFeatures(TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_kernels: int = 8000,
+        n_kernels: int = 10_000,
         *,
         elasticities: Sequence[int] = (1, 2),
         lengths: Sequence[int] = (7, 9, 11),
         dilations: Sequence[int] | None = None,
         poolings: Sequence[str] = ("share", "wins", "losses"),
-        representations: Sequence[str] = ("raw", "differences"),
+        representations: Sequence[str] = ("raw", "raw", "differences"),
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -187,14 +188,17 @@ class ElasticFeatures(TransformerMixin, BaseEstimator):
         check_scalar(self.n_kernels, "n_kernels", (int, np.integer), min_val=1)
         elasticities = _numbers(self.elasticities, "elasticities")
         _names(self.poolings, POOLINGS, "poolings")
-        representations = _names(self.representations, REPRESENTATIONS, "representations")
+        if len(set(self.poolings)) < len(self.poolings):
+            raise ValueError(f"poolings must be different from each other, got {self.poolings!r}")
+        _names(self.representations, REPRESENTATIONS, "representations")
         self.means_, self.scales_ = self._scales(collection)
         rng = check_random_state(self.random_state)
         count = -(-self.n_kernels // GROUP)
         turns = np.arange(count)
         self.elasticities_ = np.sort(elasticities[turns % len(elasticities)])
         self.groups_, self.channels_ = self._draw_groups(collection, count, rng)
-        self.groups_[:, windows.REPRESENTATION] = turns % len(representations)
+        drawn = [self._distinct.index(name) for name in self.representations]
+        self.groups_[:, windows.REPRESENTATION] = np.array(drawn)[turns % len(drawn)]
         self.weights_ = self._draw_weights(rng)
         self.biases_ = self._draw_biases(collection, rng)
         return self
@@ -203,8 +207,8 @@ class ElasticFeatures(TransformerMixin, BaseEstimator):
         """Mean and deviation of all elements, for each representation and channel."""
 
         def mean_of(function: Callable[[Array, int], Array]) -> Array:
-            sums = np.zeros((len(self.representations), X.n_channels))
-            counts = np.zeros((len(self.representations), 1))
+            sums = np.zeros((len(self._distinct), X.n_channels))
+            counts = np.zeros((len(self._distinct), 1))
             for part in map(X.__getitem__, chunks(X)):
                 for r, (values, lengths) in enumerate(self._represent(part)):
                     inside = _inside(values, lengths)
@@ -217,13 +221,18 @@ class ElasticFeatures(TransformerMixin, BaseEstimator):
         scales = np.sqrt(mean_of(lambda values, r: (values - means[r]) ** 2))
         return means, np.where(scales > 0, scales, 1)
 
+    @property
+    def _distinct(self) -> list[str]:
+        """The representations, each once."""
+        return list(dict.fromkeys(self.representations))
+
     def _represent(self, X: SeriesCollection) -> list[tuple[Array, Array]]:
         values = X.values.astype(np.float64)
-        return [REPRESENTATIONS[name](values, X.lengths) for name in self.representations]
+        return [REPRESENTATIONS[name](values, X.lengths) for name in self._distinct]
 
     def _standardized(self, X: SeriesCollection) -> tuple[Array, Array]:
         """What kernels slide along, (cases, representations, channels, time), and the lengths."""
-        shape = (len(X), len(self.representations), X.n_channels, X.max_length)
+        shape = (len(X), len(self._distinct), X.n_channels, X.max_length)
         values, lengths = np.empty(shape, np.float32), np.empty(shape[:2], np.int64)
         for r, (represented, ends) in enumerate(self._represent(X)):
             scaled = (represented - self.means_[r]) / self.scales_[r]
@@ -359,7 +368,7 @@ class ElasticFeatures(TransformerMixin, BaseEstimator):
             float(self.biases_[group, place]),
             int(row[windows.DILATION]),
             int(row[windows.PADDING]),
-            self.representations[row[windows.REPRESENTATION]],
+            self._distinct[row[windows.REPRESENTATION]],
             self.channels_[row[windows.CHANNELS_FROM] : row[windows.CHANNELS_TO]],
         )
 
@@ -396,10 +405,9 @@ def _numbers(given: Any, name: str) -> NDArray[np.int64]:
     return numbers.astype(np.int64)
 
 
-def _names(given: Any, table: Any, name: str) -> list[str]:
-    """Different names from a table, at least one."""
-    if isinstance(given, str) or not len(given) or len(set(given)) < len(given):
-        raise ValueError(f"{name} must be some of {sorted(table)}, each once, got {given!r}")
+def _names(given: Any, table: Any, name: str) -> None:
+    """Refuse what is not a sequence of names from a table, at least one."""
+    if isinstance(given, str) or not len(given):
+        raise ValueError(f"{name} must be some of {sorted(table)}, at least one, got {given!r}")
     for one in given:
         named(table, one, name)
-    return list(given)
