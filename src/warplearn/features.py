@@ -209,8 +209,8 @@ class ElasticFeatures(TransformerMixin, BaseEstimator):
         def mean_of(function: Callable[[Array, int], Array]) -> Array:
             sums = np.zeros((len(self._distinct), X.n_channels))
             counts = np.zeros((len(self._distinct), 1))
-            for part in map(X.__getitem__, chunks(X)):
-                for r, (values, lengths) in enumerate(self._represent(part)):
+            for cases in chunks(X):
+                for r, (values, lengths) in enumerate(self._represent(X[cases])):
                     inside = _inside(values, lengths)
                     sums[r] += np.where(inside, function(values, r), 0).sum(axis=(0, 1))
                     counts[r] += lengths.sum()
