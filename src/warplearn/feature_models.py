@@ -126,13 +126,13 @@ class _ElasticFeatureModel(BaseEstimator):
 
     def __init__(
         self,
-        n_kernels: int = 10_000,
+        n_kernels: int = 8000,
         *,
         elasticities: Sequence[int] = (1, 2),
         lengths: Sequence[int] = (7, 9, 11),
         dilations: Sequence[int] | None = None,
         poolings: Sequence[str] = ("share", "wins", "losses"),
-        representations: Sequence[str] = ("raw", "raw", "differences"),
+        representations: Sequence[str] = ("raw", "differences"),
         alphas: Sequence[float] = ALPHAS,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -306,13 +306,13 @@ class ElasticFeatureClassifier(ClassifierMixin, _ElasticFeatureModel):
 
     def __init__(
         self,
-        n_kernels: int = 10_000,
+        n_kernels: int = 8000,
         *,
         elasticities: Sequence[int] = (1, 2),
         lengths: Sequence[int] = (7, 9, 11),
         dilations: Sequence[int] | None = None,
         poolings: Sequence[str] = ("share", "wins", "losses"),
-        representations: Sequence[str] = ("raw", "raw", "differences"),
+        representations: Sequence[str] = ("raw", "differences"),
         alphas: Sequence[float] = ALPHAS,
         class_weight: Any = None,
         random_state: Any = None,

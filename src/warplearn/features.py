@@ -96,7 +96,7 @@ class ElasticFeatures(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_kernels : int, default=10_000
+    n_kernels : int, default=8000
         How many kernels; rounded up to a multiple of eight.
     elasticities : sequence of int, default=(1, 2)
         Columns m of the matrices, each for as many kernels; 1 is a convolution.
@@ -108,7 +108,7 @@ class ElasticFeatures(TransformerMixin, BaseEstimator):
     poolings : sequence of str, default=("share", "wins", "losses")
         Some of "share" (of the positions whose output is above the bias), "max" (output), "wins"
         and "losses" (share of the positions with the largest, the smallest output of the group).
-    representations : sequence of str, default=("raw", "raw", "differences")
+    representations : sequence of str, default=("raw", "differences")
         What kernels slide along: the series, or differences of neighbours, both standardized with
         the mean and deviation of all training elements of a channel.  Each entry gets as many
         kernels; one that is named twice gets twice as many.
@@ -150,13 +150,13 @@ class ElasticFeatures(TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_kernels: int = 10_000,
+        n_kernels: int = 8000,
         *,
         elasticities: Sequence[int] = (1, 2),
         lengths: Sequence[int] = (7, 9, 11),
         dilations: Sequence[int] | None = None,
         poolings: Sequence[str] = ("share", "wins", "losses"),
-        representations: Sequence[str] = ("raw", "raw", "differences"),
+        representations: Sequence[str] = ("raw", "differences"),
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
