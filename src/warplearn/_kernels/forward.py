@@ -43,7 +43,6 @@ from warplearn._kernels.records import Static, number, switch
 _PLAIN, _MASKED = Static(0), Static(1)
 
 
-
 @njit(nogil=True, forceinline=True)
 def cell(lanes, role, channels, cost, x, i, w, j, up, diagonal, left):
     """The value of one cell, whose elements start at x[i] and w[j]."""

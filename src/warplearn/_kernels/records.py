@@ -39,7 +39,6 @@ from numba.extending import (
     unbox,
 )
 
-
 # The number 0 where a variable starts with it and is then given to a function: from a literal
 # Numba first compiles the function for that literal.
 ZERO = np.int64(0)
