@@ -41,7 +41,7 @@ from numba.extending import (
 
 # The number 0 where a variable starts with it and is then given to a function: from a literal
 # Numba first compiles the function for that literal.
-ZERO = np.int64(0)
+ZERO: Any = np.int64(0)
 
 
 def _digest(*parts: bytes) -> str:
