@@ -107,11 +107,12 @@ def _read(name: str, split: str) -> Any:
 @cache
 def _warm_up(method: str, name: str) -> None:
     """Compile for series of this kind: some of each class, or for neighbours all."""
-    X, y = _read(name, "TRAIN")
-    most = len(y) if method in SEEDLESS else 3
+    (X, y), (X_test, _) = _read(name, "TRAIN"), _read(name, "TEST")
+    all_of_them = method in SEEDLESS  # what it compiles depends on how many there are
+    most = len(y) if all_of_them else 3
     few = np.sort(np.concatenate([np.flatnonzero(y == c)[:most] for c in np.unique(y)]))
     some = [X[i] for i in few] if isinstance(X, list) else X[few]
-    METHODS[method](0).fit(some, y[few]).predict(_read(name, "TEST")[0][:20])
+    METHODS[method](0).fit(some, y[few]).predict(X_test if all_of_them else X_test[:20])
 
 
 def compare(options: argparse.Namespace) -> None:
