@@ -247,7 +247,7 @@ def demo(
 ) -> None:
     """Train the paper's seven classifiers on generated data, compare them, and write a report.
 
-    Needs no data and less than a minute, most of it for compiling, the first time only.
+    Needs no data.  The first time it takes about a minute, nearly all of it for compiling.
 
     Example: `warplearn demo -o demo.html`
     """
