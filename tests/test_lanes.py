@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from numba import njit
 
-from warplearn._kernels.blocks import pack, unpack_lane
+from warplearn._kernels import blocks
+from warplearn._kernels.blocks import pack, tile_for, unpack_lane
 from warplearn._kernels.lanes import (
     BANK,
     BATCH,
@@ -175,18 +176,22 @@ def test_the_role_says_which_operand_is_laned(role, rng):
 
 @sizes
 def test_items_are_packed_into_lanes_and_back(lanes, dtype, rng):
-    tile = Static(min(CACHE_LINE // np.dtype(dtype).itemsize, lanes))
-    for size in (1, 7, 8, 15, 16, 17, 33, 40):
+    tile = tile_for(np.dtype(dtype).itemsize)
+    for size, first in ((1, 0), (3, 2), (4, 1), (7, 0), (8, 5), (15, 0), (16, 3), (33, 7), (40, 0)):
         items = rng.normal(size=(lanes + 2, 40)).astype(dtype)
         order = rng.permutation(lanes + 2)[:lanes]
         block = np.full((size + 1, lanes), 99, dtype)
-        pack(Static(lanes), tile, items.ravel(), order * 40, size, block.ravel())
-        np.testing.assert_array_equal(block[:size], items[order, :size].T)
+        pack(Static(lanes), tile, items.ravel(), order * 40, first, size, block.ravel())
+        np.testing.assert_array_equal(block[:size], items[order, first : first + size].T)
         assert (block[size] == 99).all()  # nothing is written behind the end
         target = np.ones(size + 3, dtype)
         unpack_lane(Static(lanes), block.ravel(), 5, size, target, 2)
-        np.testing.assert_array_equal(target[2:-1], 1 + items[order[5], :size])
+        np.testing.assert_array_equal(target[2:-1], 1 + items[order[5], first : first + size])
         assert target[[0, 1, -1]].tolist() == [1, 1, 1]
+        some = np.full(8 * size + 1, 99, dtype)
+        blocks.unpack(Static(lanes), tile, block.ravel(), lanes - 8, 8, size, some)
+        np.testing.assert_array_equal(some[:-1].reshape(8, size), block[:size, lanes - 8 :].T)
+        assert some[-1] == 99
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
