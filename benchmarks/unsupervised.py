@@ -12,11 +12,11 @@ import os
 import tracemalloc
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks.data import read_set
 from benchmarks.measure import at_least, at_most, best_times, describe_machine
 from warplearn import elastic_inner_product
 from warplearn.cluster import ElasticKMeans
@@ -105,12 +105,6 @@ def kmeans() -> None:
     _compare("k-means", ours, peers, 15)
 
 
-def _load(name: str, part: str) -> tuple[np.ndarray, np.ndarray]:
-    file = Path(os.environ["WARPLEARN_DATA"]) / name / f"{name}_{part}.tsv"
-    table = np.loadtxt(file, delimiter="\t")
-    return table[:, 1:], table[:, 0]
-
-
 def neighbours() -> None:
     print(f"\n1-NN, {_QUERIES} test series, against aeon's KNeighborsTimeSeriesClassifier")
     if "WARPLEARN_DATA" not in os.environ:
@@ -118,8 +112,8 @@ def neighbours() -> None:
         return
 
     for name in ("ECG200", "GunPoint", "TwoLeadECG", "Wafer"):
-        X, y = _load(name, "TRAIN")
-        queries = _load(name, "TEST")[0][:_QUERIES]
+        X, y = read_set(name, "TRAIN")
+        queries = read_set(name, "TEST")[0][:_QUERIES]
 
         def aeon(X: np.ndarray = X, y: np.ndarray = y, queries: np.ndarray = queries) -> Any:
             from aeon.classification.distance_based import KNeighborsTimeSeriesClassifier
@@ -178,8 +172,8 @@ def inner_products() -> None:
         print("  WARPLEARN_DATA is not set")
         return
     for name in ("CBF", "SyntheticControl", "SwedishLeaf", "Plane"):
-        X, y = _load(name, "TRAIN")
-        queries = _load(name, "TEST")[0][:500]
+        X, y = read_set(name, "TRAIN")
+        queries = read_set(name, "TEST")[0][:500]
         m = -(-X.shape[1] // 10)
         W = np.stack(
             [
