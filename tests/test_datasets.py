@@ -50,6 +50,7 @@ def test_built_in_sets_never_change():
             "WarpedBumps": -0.203107259,
             "Gestures": -155.2446483,
             "Motifs": 105,
+            "AlternatingBumps": -17.475743868658014,
         },
         rel=1e-8,
     )
@@ -64,6 +65,7 @@ def test_built_in_sets_never_change():
         generators.warped_bumps,
         generators.gestures,
         generators.motifs,
+        generators.alternating_bumps,
     ],
 )
 def test_generators_follow_their_random_state(generator):

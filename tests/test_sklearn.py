@@ -22,6 +22,7 @@ from warplearn.linear_model import (
     ElasticMarginPerceptron,
     ElasticPerceptron,
 )
+from warplearn.network import ElasticMLPClassifier, ElasticMLPRegressor
 from warplearn.schedules import Decay
 from warplearn.search import ElasticGridSearchCV
 
@@ -45,7 +46,12 @@ EXPECTED_FAILURES = {
 }
 
 
-@parametrize_with_checks(ESTIMATORS, expected_failed_checks=lambda estimator: EXPECTED_FAILURES)
+NETWORKS = [ElasticMLPClassifier(units=8), ElasticMLPRegressor(units=8)]
+
+
+@parametrize_with_checks(
+    ESTIMATORS + NETWORKS, expected_failed_checks=lambda estimator: EXPECTED_FAILURES
+)
 def test_checks_of_sklearn(estimator, check):
     check(estimator)
 

@@ -6,10 +6,12 @@ estimator does with longer series is its own affair.
 
 from __future__ import annotations
 
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names, _check_sample_weight, column_or_1d
 
@@ -61,6 +63,15 @@ def check_series(estimator: Any, X: Any, *, reset: bool) -> SeriesCollection:
     return collection
 
 
+def check_length(X: SeriesCollection, most: int) -> None:
+    """Refuse series longer than the weight matrices of a fitted model."""
+    if X.max_length > most:
+        raise ValueError(
+            f"X[{int(X.lengths.argmax())}] has length {X.max_length}, longer than the longest "
+            f"training series, {most}; partial_fit can extend the model"
+        )
+
+
 def check_labels(X: SeriesCollection, y: Any) -> NDArray[Any]:
     """Class labels, one for each series."""
     if y is None:
@@ -80,3 +91,58 @@ def check_weights(X: SeriesCollection, sample_weight: Any) -> NDArray[np.float64
     return _check_sample_weight(
         sample_weight, X.values[:, 0], dtype=np.float64, ensure_non_negative=True
     )
+
+
+def check_classes(
+    estimator: Any, labels: NDArray[Any], classes: Any, *, reset: bool
+) -> NDArray[np.int64]:
+    """Take the labels and classes given to `partial_fit`; numbers of the classes.
+
+    The first call (`reset`) says which classes there will be, and sets `classes_`.
+    """
+    if reset:
+        if classes is None:
+            raise ValueError("classes must be given in the first call of partial_fit, got None")
+        estimator.classes_ = np.unique(classes)
+    elif classes is not None and not np.array_equal(np.unique(classes), estimator.classes_):
+        raise ValueError(f"classes must stay the same, {estimator.classes_!r}, got {classes!r}")
+    if len(estimator.classes_) < 2:
+        raise ValueError(f"classes must hold at least two classes, got {estimator.classes_!r}")
+    unknown = set(labels) - set(estimator.classes_)
+    if unknown:
+        raise ValueError(f"y holds labels that are not in classes: {sorted(unknown)!r}")
+    return np.searchsorted(estimator.classes_, labels)
+
+
+def weigh_classes(
+    class_weight: Any,
+    classes: NDArray[Any],
+    codes: NDArray[np.int64],
+    weights: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Sample weights times those of their classes."""
+    if class_weight is None:
+        return weights
+    present = np.unique(codes[weights > 0])
+    by_class = np.ones(len(classes))
+    if isinstance(class_weight, dict):
+        labels = list(classes)
+        class_weight = {labels.index(c): w for c, w in class_weight.items() if c in labels}
+    by_class[present] = compute_class_weight(class_weight, classes=present, y=codes[weights > 0])
+    return weights * by_class[codes]
+
+
+def check_not_negative(estimator: Any, *names: str) -> None:
+    """Parameters that must be numbers of at least 0."""
+    for name in names:
+        value = getattr(estimator, name)
+        if not isinstance(value, Real) or not 0 <= float(value) < np.inf:
+            raise ValueError(f"{name} must be a number of at least 0, got {value!r}")
+
+
+def check_counts(estimator: Any, *names: str) -> None:
+    """Parameters that must be positive integers."""
+    for name in names:
+        value = getattr(estimator, name)
+        if not isinstance(value, Integral) or value < 1:
+            raise ValueError(f"{name} must be a positive integer, got {value!r}")

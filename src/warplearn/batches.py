@@ -64,10 +64,26 @@ class Adam(NamedTuple):
 OPTIMIZERS: dict[str, Any] = {"sgd": Momentum(0.0), "momentum": Momentum(), "adam": Adam()}
 
 
+class Direct(NamedTuple):
+    """The head of a linear model: its outputs are the scores of its matrices."""
+
+    def outputs(self, parameters: Sequence[NDArray[Any]], scores: NDArray[Any]) -> NDArray[Any]:
+        """Outputs (cases, outputs) for scores (cases, matrices)."""
+        return scores
+
+    def gradients(
+        self, parameters: Sequence[NDArray[Any]], scores: NDArray[Any], slopes: NDArray[Any]
+    ) -> tuple[NDArray[Any], list[NDArray[Any]]]:
+        """What slopes with respect to the outputs mean for the scores, and for the parameters."""
+        return slopes, []
+
+
 class Batches:
     """Models trained on batches, with steps of any kind; the counterpart of `Bank`.
 
     A step follows the gradient of the mean loss over a batch.  Lanes hold the series of a batch.
+    The parameters of a model are W, b, and those of its head (see `Direct`, `network.Layer`).
+    Biases, which have one dimension, are not penalized.
     """
 
     def __init__(
@@ -80,6 +96,7 @@ class Batches:
         optimizer: Any,
         schedule: Any,
         stopping: Stopping,
+        head: Any = None,
         average: bool = False,
         first_epoch: int = 0,
         n_jobs: int | None = None,
@@ -87,14 +104,17 @@ class Batches:
         self.problem, self.models, self.splits = problem, list(models), list(splits)
         self.schedule, self.stopping, self.average = schedule, stopping, average
         self.batch_size, self.optimizer, self.n_jobs = batch_size, optimizer, n_jobs
+        self.head = Direct() if head is None else head
         self.epoch = self.first_epoch = first_epoch
-        self.W = np.stack([model.W for model in self.models])
-        self.b = np.stack([np.asarray(model.b, np.float64) for model in self.models])
-        self.best, self.best_b = self.W.copy(), self.b.copy()
-        self.mean, self.mean_b = np.zeros_like(self.W), np.zeros_like(self.b)
-        self.memory = [
-            (optimizer.start(model.W.shape), optimizer.start(np.shape(model.b)))
+        self.parameters = [
+            [model.W.copy(), *(np.array(p, np.float64) for p in (model.b, *model.head))]
             for model in self.models
+        ]
+        self.best = [[p.copy() for p in own] for own in self.parameters]
+        self.mean = [[np.zeros_like(p) for p in own] for own in self.parameters]
+        self.memory = [
+            model.memory or [optimizer.start(p.shape) for p in own]
+            for model, own in zip(self.models, self.parameters, strict=True)
         ]
         count = len(self.models)
         self.status = np.zeros(count, np.int64)
@@ -135,56 +155,66 @@ class Batches:
             self.epoch += 1
 
     def _epoch(self, members: NDArray[np.int64], split: Split) -> None:
-        problem = self.problem
+        problem, head = self.problem, self.head
         order = split.order()
         rates = np.array([rate(self.schedule, self.models[i].eta, self.epoch) for i in members])
         for start in range(0, len(order), self.batch_size):
             cases = order[start : start + self.batch_size]
             weights = split.weights[cases]
-            W, b = self.W[members], self.b[members]
-            y, f = self._targets(members, cases), self._outputs(W, b, cases)
+            own = [self.parameters[i] for i in members]
+            scores = self._scores(own, cases)
+            y, f = self._targets(members, cases), self._outputs(own, scores)
             slopes = np.zeros_like(f)
             slopes_of(problem.loss, self._parameters(members), problem.size, y, f, slopes)
             slopes *= (weights / len(cases))[:, None]
+            behind = [
+                head.gradients(parameters[2:], s, t)
+                for parameters, s, t in zip(
+                    own, scores, np.split(slopes, len(members), axis=1), strict=True
+                )
+            ]
+            W = np.stack([parameters[0] for parameters in own])
             X = problem.X[cases]
             gradient = evaluate(
                 problem.cost, X.values, X.lengths, W.reshape(-1, *W.shape[2:]),
-                radius=problem.radius, upstream=slopes, want_matrix=True, n_jobs=self.n_jobs,
+                radius=problem.radius, want_matrix=True, n_jobs=self.n_jobs,
+                upstream=np.concatenate([to_scores for to_scores, _ in behind], axis=1),
             ).matrix_gradient.reshape(W.shape)  # fmt: skip
-            bias_gradient = slopes.sum(axis=0).reshape(b.shape)
             for slot, i in enumerate(members):
-                if self.models[i].lam > 0:
-                    strength = self.models[i].lam * weights.mean()
-                    gradient[slot] += strength * self._penalty(W[slot])[1]
-                to_W, to_b = self.memory[i]
-                self.W[i] -= self.optimizer.step(to_W, gradient[slot], rates[slot])
-                self.b[i] -= self.optimizer.step(to_b, bias_gradient[slot], rates[slot])
+                to_scores, to_head = behind[slot]
+                gradients = [gradient[slot], to_scores.sum(axis=0), *to_head]
+                strength = self.models[i].lam * weights.mean()
+                for p, g, memory in zip(own[slot], gradients, self.memory[i], strict=True):
+                    if strength > 0 and p.ndim > 1:
+                        g += strength * self._penalty(p)[1]
+                    p -= self.optimizer.step(memory, g, rates[slot])
         self._judge(members, split)
 
     def _judge(self, members: NDArray[np.int64], split: Split) -> None:
         """Project, average, compute the risk, and keep what is best."""
-        limit = self.stopping.radius
-        for i in members if limit is not None else []:
-            norm = np.sqrt((self.W[i].astype(np.float64) ** 2).sum() + (self.b[i] ** 2).sum())
-            if norm > limit:
-                self.W[i] *= limit / norm
-                self.b[i] *= limit / norm
-        W, b = self.W, self.b
+        limit = self.stopping.radius or np.inf
+        for i in members if limit < np.inf else []:
+            norm = np.sqrt(sum((p.astype(np.float64) ** 2).sum() for p in self.parameters[i]))
+            for p in self.parameters[i] if norm > limit else []:
+                p *= limit / norm
+        judged = self.parameters
         if self.average:
             share = 1.0 / (self.epoch - self.first_epoch + 1)
-            self.mean[members] += share * (self.W[members] - self.mean[members])
-            self.mean_b[members] += share * (self.b[members] - self.mean_b[members])
-            W, b = self.mean, self.mean_b
-        problem, cases = self.problem, split.cases
-        f, y = self._outputs(W[members], b[members], cases), self._targets(members, cases)
+            for i in members:
+                for mean, p in zip(self.mean[i], self.parameters[i], strict=True):
+                    mean += share * (p - mean)
+            judged = self.mean
+        problem, cases = self.problem, split.judged
+        own = [judged[i] for i in members]
+        f, y = self._outputs(own, self._scores(own, cases)), self._targets(members, cases)
         risks, mistakes = np.empty(len(members)), np.empty(len(members))
         risks_of(
             problem.loss, self._parameters(members), problem.size, y, f,
             split.weights[cases], risks, mistakes,
         )  # fmt: skip
         for slot, i in enumerate(members):
-            if self.models[i].lam > 0:
-                risks[slot] += self.models[i].lam * self._penalty(W[i])[0]
+            for p in own[slot] if self.models[i].lam > 0 else []:
+                risks[slot] += self.models[i].lam * self._penalty(p)[0] if p.ndim > 1 else 0.0
             self.history[i].append(risks[slot])
             self.mistakes_history[i].append(mistakes[slot])
         whole_state = (self.status, self.mistakes, self.risk, self.stale, self.epochs)
@@ -193,8 +223,8 @@ class Batches:
         judge(self.epoch, risks, mistakes, self.stopping.rules(), *state, better)
         for whole, part in zip(whole_state, state, strict=True):
             whole[members] = part
-        improved = members[better]
-        self.best[improved], self.best_b[improved] = W[improved], b[improved]
+        for i in members[better]:
+            self.best[i] = [p.copy() for p in judged[i]]
 
     def _parameters(self, members: NDArray[np.int64]) -> NDArray[np.float64]:
         own = tuple(self.problem.loss)
@@ -209,31 +239,44 @@ class Batches:
         ]
         return np.ascontiguousarray(np.stack(columns, axis=1), np.float64)
 
-    def _outputs(
-        self, W: NDArray[Any], b: NDArray[Any], cases: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
+    def _scores(
+        self, own: Sequence[Sequence[NDArray[Any]]], cases: NDArray[np.int64]
+    ) -> list[NDArray[np.float64]]:
+        """For each model `b + sigma_W`, an array (cases, matrices)."""
         X = self.problem.X[cases]
         scores = evaluate(
-            self.problem.cost, X.values, X.lengths, W.reshape(-1, *W.shape[2:]),
+            self.problem.cost, X.values, X.lengths,
+            np.concatenate([parameters[0] for parameters in own]),
             radius=self.problem.radius, n_jobs=self.n_jobs,
-        ).values  # fmt: skip
-        return scores.astype(np.float64) + b.reshape(-1)
+        ).values.astype(np.float64)  # fmt: skip
+        return [
+            part + parameters[1]
+            for parameters, part in zip(own, np.split(scores, len(own), axis=1), strict=True)
+        ]
 
-    def _penalty(self, W: NDArray[Any]) -> tuple[float, NDArray[Any]]:
-        """The penalty of a model's weights, and its derivative."""
-        padded = np.zeros(-(-W.size // 8) * 8, W.dtype)
-        padded[: W.size] = W.reshape(-1)
+    def _outputs(
+        self, own: Sequence[Sequence[NDArray[Any]]], scores: Sequence[NDArray[np.float64]]
+    ) -> NDArray[np.float64]:
+        """Outputs of all models, side by side."""
+        parts = [self.head.outputs(p[2:], s) for p, s in zip(own, scores, strict=True)]
+        return np.concatenate(parts, axis=1)
+
+    def _penalty(self, weights: NDArray[Any]) -> tuple[float, NDArray[Any]]:
+        """The penalty of weights, and its derivative."""
+        padded = np.zeros(-(-weights.size // 8) * 8, weights.dtype)
+        padded[: weights.size] = weights.reshape(-1)
         slopes = np.empty_like(padded)
         value = penalty_of(Static(8), self.problem.penalty, padded, slopes)
-        return float(value), slopes[: W.size].reshape(W.shape)
+        return float(value), slopes[: weights.size].reshape(weights.shape)
 
     def solutions(self, interrupted: bool = False) -> list[Solution]:
         """The best parameters so far, in the order in which the models were given."""
         return [
             Solution(
-                self.best[i], self.best_b[i], reason_of(self.status[i], interrupted),
+                self.best[i][0], self.best[i][1], reason_of(self.status[i], interrupted),
                 len(self.history[i]), float(self.risk[i]), mistakes_as_int(self.mistakes[i]),
                 np.array(self.history[i]), np.array(self.mistakes_history[i]),
+                tuple(self.best[i][2:]), self.memory[i],
             )
             for i in range(len(self.models))
         ]  # fmt: skip

@@ -22,14 +22,23 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit, log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state, compute_class_weight
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from warplearn import penalties, schedules
 from warplearn._kernels.drive import evaluate
 from warplearn._kernels.local import Product
 from warplearn.bands import Band, check_band
-from warplearn.base import check_labels, check_series, check_weights
+from warplearn.base import (
+    check_classes,
+    check_counts,
+    check_labels,
+    check_length,
+    check_not_negative,
+    check_series,
+    check_weights,
+    weigh_classes,
+)
 from warplearn.losses import Logistic, Margin, Softmax, Squared, softmax
 from warplearn.optim import Model, Problem, Solution, Split, Stopping, solve
 from warplearn.series import SeriesCollection
@@ -224,7 +233,7 @@ class ElasticLinearClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         )
         if warm:
             self._restart_from_coef(assembly)
-        split = self.split(codes, weights, len(self.classes_), self._random_state)
+        split = self.split(codes, weights, self._random_state)
         solutions = solve(
             assembly.problem, assembly.models, [split],
             batch_size=self.batch_size, optimizer=self.optimizer, schedule=assembly.schedule,
@@ -250,23 +259,12 @@ class ElasticLinearClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
             All classes there will be; needed in the first call.
         """
         first = not hasattr(self, "coef_")
-        if first and classes is None:
-            raise ValueError("classes must be given in the first call of partial_fit, got None")
         series = check_series(self, X, reset=first)
         labels = check_labels(series, y)
-        if first:
-            self.classes_ = np.unique(classes)
-            self.t_ = 0
-        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
-            raise ValueError(f"classes must stay the same, {self.classes_!r}, got {classes!r}")
-        if len(self.classes_) < 2:
-            raise ValueError(f"classes must hold at least two classes, got {self.classes_!r}")
-        unknown = set(labels) - set(self.classes_)
-        if unknown:
-            raise ValueError(f"y holds labels that are not in classes: {sorted(unknown)!r}")
-        codes = np.searchsorted(self.classes_, labels)
+        codes = check_classes(self, labels, classes, reset=first)
         weights = check_weights(series, sample_weight)
         if first:
+            self.t_ = 0
             self._random_state = check_random_state(self.random_state)
             self._first_code = int(codes[0])
         n = max(int(getattr(self, "n_features_in_", 0)), series.max_length)
@@ -277,7 +275,7 @@ class ElasticLinearClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         if not first:
             self.n_features_in_ = n
             self._restart_from_coef(assembly)
-        split = self.split(codes, weights, len(self.classes_), self._random_state)
+        split = self.split(codes, weights, self._random_state)
         solutions = solve(
             assembly.problem, assembly.models, [split],
             batch_size=self.batch_size, optimizer=self.optimizer, schedule=assembly.schedule,
@@ -352,19 +350,10 @@ class ElasticLinearClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         self,
         codes: NDArray[np.int64],
         weights: NDArray[np.float64],
-        n_classes: int,
         random_state: np.random.RandomState,
     ) -> Split:
         """The training examples with their weights, those of classes included."""
-        if self.class_weight is not None:
-            present = np.unique(codes[weights > 0])
-            by_class = np.ones(n_classes)
-            given = self.class_weight
-            if isinstance(given, dict):
-                labels = list(self.classes_)
-                given = {labels.index(c): w for c, w in given.items() if c in labels}
-            by_class[present] = compute_class_weight(given, classes=present, y=codes[weights > 0])
-            weights = weights * by_class[codes]
+        weights = weigh_classes(self.class_weight, self.classes_, codes, weights)
         # Orders are drawn ahead, how far is a matter of time: so from a source of their own.
         own = np.random.RandomState(random_state.randint(np.iinfo(np.int32).max))
         return Split(weights, own, self.shuffle)
@@ -405,20 +394,10 @@ class ElasticLinearClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
             raise ValueError(
                 f"early_stopping must be 'perfect', 'risk' or 'none', got {self.early_stopping!r}"
             )
-        for name in ("eta", "init_scale", "lam", "tol"):
-            value = getattr(self, name)
-            if not isinstance(value, Real) or not 0 <= float(value) < np.inf:
-                raise ValueError(f"{name} must be a number of at least 0, got {value!r}")
-        for name in ("max_iter", "n_init", "n_iter_no_change"):
-            value = getattr(self, name)
-            if not isinstance(value, Integral) or value < 1:
-                raise ValueError(f"{name} must be a positive integer, got {value!r}")
-        if self.batch_size is not None and (
-            not isinstance(self.batch_size, Integral) or self.batch_size < 1
-        ):
-            raise ValueError(
-                f"batch_size must be None or a positive integer, got {self.batch_size!r}"
-            )
+        check_not_negative(self, "eta", "init_scale", "lam", "tol")
+        check_counts(self, "max_iter", "n_init", "n_iter_no_change")
+        if self.batch_size is not None:
+            check_counts(self, "batch_size")
         if self.radius is not None and not (isinstance(self.radius, Real) and self.radius > 0):
             raise ValueError(f"radius must be None or a positive number, got {self.radius!r}")
 
@@ -432,12 +411,7 @@ class ElasticLinearClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         check_is_fitted(self)
         series = check_series(self, X, reset=False)
         W = self._matrices()
-        if series.max_length > W.shape[1]:
-            case = int(series.lengths.argmax())
-            raise ValueError(
-                f"X[{case}] has length {series.max_length}, longer than the longest training "
-                f"series, {W.shape[1]}; partial_fit can extend the model"
-            )
+        check_length(series, W.shape[1])
         dtype = np.result_type(series.dtype, W.dtype)
         radius = check_band(self.band, series.lengths, np.array([W.shape[2]]))
         return series.astype(dtype), W.astype(dtype, copy=False), radius

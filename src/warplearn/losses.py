@@ -5,7 +5,8 @@ its derivative with respect to the output f.  Targets y are -1 and +1, or any nu
 Where the derivative does not exist, the rule stands beside the loss.
 
 A model usually has one output.  It may have two, whose difference is f (one weight matrix for
-each class, so that the labels can be exchanged), and `Softmax` has one for each class.
+each class, so that the labels can be exchanged); `Softmax` has one for each class, `SquaredNorm`
+one for each target.
 """
 
 from __future__ import annotations
@@ -148,6 +149,26 @@ def _softmax_mistake(loss, y, f, first, size):
     return y[best] <= 0.0
 
 
+class SquaredNorm(NamedTuple):
+    """`||y - f||^2 / 2` over all outputs of a model: regression, with any number of targets."""
+
+
+def _squared_norm(loss, y, f, first, size):
+    total = 0.0
+    for c in range(first, first + size):
+        total += 0.5 * (y[c] - f[c]) * (y[c] - f[c])
+    return total
+
+
+def _squared_norm_slopes(loss, y, f, slopes, first, size):
+    for c in range(first, first + size):
+        slopes[c] = f[c] - y[c]
+
+
+def _no_mistake(loss, y, f, first, size):
+    return False
+
+
 define(Logistic, _logistic, _logistic_slope)
 define(Margin, _margin, _margin_slope)
 define(Squared, _squared, _squared_slope)
@@ -156,6 +177,12 @@ record(
     model_value=(parts.model_value, _softmax),
     model_slopes=(parts.model_slopes, _softmax_slopes),
     model_mistake=(parts.model_mistake, _softmax_mistake),
+)
+record(
+    SquaredNorm,
+    model_value=(parts.model_value, _squared_norm),
+    model_slopes=(parts.model_slopes, _squared_norm_slopes),
+    model_mistake=(parts.model_mistake, _no_mistake),
 )
 
 
@@ -171,7 +198,7 @@ def slope(loss: Any, y: float, f: float) -> float:
 
 def is_loss(loss: Any) -> bool:
     """Whether `loss` is one that kernels know."""
-    return type(loss) in _DEFINED or isinstance(loss, Softmax)
+    return type(loss) in _DEFINED or isinstance(loss, Softmax | SquaredNorm)
 
 
 def softmax(scores: NDArray[Any]) -> NDArray[Any]:

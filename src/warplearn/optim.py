@@ -43,6 +43,7 @@ def solve(
     optimizer: Any = None,
     schedule: Any = _CONSTANT,
     stopping: Stopping = _UNTIL_PERFECT,
+    head: Any = None,
     average: bool = False,
     first_epoch: int = 0,
     verbose: int = 0,
@@ -63,6 +64,8 @@ def solve(
         How steps are made in batches; for steps other than plain ones give a `batch_size`.
     schedule : schedule
     stopping : Stopping
+    head : head, optional
+        What stands behind the matrices of a model (see `batches.Direct`); needs a `batch_size`.
     average : bool
         Whether the parameters are the means over the epochs so far instead of the latest ones.
     first_epoch : int
@@ -92,6 +95,8 @@ def solve(
     if batch_size is None:
         if optimizer not in (None, "sgd"):
             raise ValueError(f"optimizer={optimizer!r} needs a batch_size, got batch_size=None")
+        if head is not None:
+            raise ValueError(f"head={head!r} needs a batch_size, got batch_size=None")
         steps = Bank(problem, models, splits, **options)
     else:
         chosen = OPTIMIZERS.get(optimizer or "sgd", optimizer) if _is_name(optimizer) else optimizer
@@ -99,7 +104,10 @@ def solve(
             raise ValueError(
                 f"optimizer must be one of {sorted(OPTIMIZERS)} or an optimizer, got {optimizer!r}"
             )
-        steps = Batches(problem, models, splits, batch_size=batch_size, optimizer=chosen, **options)
+        steps = Batches(
+            problem, models, splits,
+            batch_size=batch_size, optimizer=chosen, head=head, **options,
+        )  # fmt: skip
     interrupted = False
     epochs = 1
     try:

@@ -68,6 +68,10 @@ class Model:
         -1 turns the targets of an output round.
     split : int
         Which of the splits it is trained on.
+    head : sequence of arrays
+        Parameters of what stands behind the matrices, if anything does.
+    memory : list, optional
+        What the steps of an optimizer so far left behind.
     """
 
     W: NDArray[Any]
@@ -78,19 +82,30 @@ class Model:
     rows: Sequence[int] = (0,)
     signs: Sequence[float] = (1.0,)
     split: int = 0
+    head: Sequence[NDArray[Any]] = ()
+    memory: list[Any] | None = None
 
 
 @dataclass
 class Split:
-    """Training examples: their weights, which of them, and the source of their order."""
+    """Training examples: their weights, which of them, and the source of their order.
+
+    Examples that are held out are not trained on; in batches, the risk is theirs.
+    """
 
     weights: NDArray[np.float64]
     random_state: np.random.RandomState
     shuffle: bool = True
+    held_out: Sequence[int] | NDArray[np.int64] = ()
     cases: NDArray[np.int64] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.cases = np.flatnonzero(self.weights)
+        self.cases = np.setdiff1d(np.flatnonzero(self.weights), self.held_out)
+
+    @property
+    def judged(self) -> NDArray[np.int64]:
+        """The examples whose risk is computed."""
+        return np.asarray(self.held_out) if len(self.held_out) else self.cases
 
     def order(self) -> NDArray[np.int64]:
         """The training examples in the order of one epoch."""
@@ -145,6 +160,10 @@ class Solution(NamedTuple):
     history : array (n_epochs,)
         The risk after each epoch.
     mistakes_history : array (n_epochs,)
+    head : tuple of arrays
+        Parameters of what stands behind the matrices.
+    memory : list, optional
+        What the steps of an optimizer left behind, for those that follow.
     """
 
     W: NDArray[Any]
@@ -155,6 +174,8 @@ class Solution(NamedTuple):
     mistakes: int
     history: NDArray[np.float64]
     mistakes_history: NDArray[np.float64]
+    head: tuple[NDArray[Any], ...] = ()
+    memory: list[Any] | None = None
 
 
 def reason_of(status: int, interrupted: bool) -> str:

@@ -101,9 +101,7 @@ def train_together(
             if key not in splits:
                 train, classes = fit.train, fit.estimator.classes_
                 codes = np.searchsorted(classes, labels[train])
-                split = fit.estimator.split(
-                    codes, weights[train], len(classes), fit.estimator._after_init
-                )
+                split = fit.estimator.split(codes, weights[train], fit.estimator._after_init)
                 # The order of the fold is that of a fit of its own.
                 inside = np.zeros(len(X))
                 inside[train] = split.weights

@@ -41,6 +41,8 @@ METHODS = {
     "margin": "ElasticMarginPerceptron",
     "svm": "ElasticLinearSVC",
     "adaline": "ElasticAdaline",
+    "network": "ElasticMLPClassifier",
+    "features": "ElasticFeatureClassifier",
     "neighbors": "DTWNeighborsClassifier",
     "prototypes": "NearestPrototypeClassifier",
     "lvq": "ElasticLVQClassifier",

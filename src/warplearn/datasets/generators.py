@@ -163,6 +163,38 @@ def warped_bumps_separator(
     return Separator(W / norm, b / norm, (least - most) / 2 / norm)
 
 
+def alternating_bumps(
+    n_cases: int = 200,
+    length: int = 60,
+    *,
+    width: int = 20,
+    noise: float = 0.2,
+    random_state: Any = None,
+) -> Labelled:
+    """A bump anywhere, of height -3 or 1 in class 1, and -1 or 3 in class -1.
+
+    No elastic linear classifier separates them.  Along the multiples a x of a bump x, elastic inner
+    products, and differences of two, are linear in a above and below 0 each: a decision value that
+    falls from 1 to 3 as it must is positive at 0, and so cannot rise from -1 to -3 as it must.
+
+    Parameters
+    ----------
+    n_cases, length, width : int
+    noise : float
+        Its standard deviation.
+    random_state : int or RandomState, optional
+    """
+    if not 1 <= width <= length:
+        raise ValueError(f"width must be from 1 to the length {length}, got {width!r}")
+    rng, codes = _labels(n_cases, 4, random_state)
+    bump = np.sin(np.pi * (np.arange(width) + 0.5) / width) ** 2
+    X = rng.normal(0, noise, (n_cases, length))
+    for x, c in zip(X, codes, strict=True):
+        start = rng.randint(length - width + 1)
+        x[start : start + width] += (-3, -1, 1, 3)[c] * bump
+    return SeriesCollection.of(X), np.where(codes % 2 == 0, 1, -1)
+
+
 def gestures(
     n_cases: int = 40,
     lengths: tuple[int, int] = (50, 80),
@@ -297,6 +329,9 @@ BUILT_IN: dict[str, BuiltIn] = {
     ),
     "Gestures": BuiltIn(gestures, 60, 200, 5, "movements in three channels, of different lengths"),
     "Motifs": BuiltIn(motifs, 80, 200, 6, "a motif in sequences of symbols", DNA),
+    "AlternatingBumps": BuiltIn(
+        alternating_bumps, 200, 400, 7, "two classes that no elastic linear classifier separates"
+    ),
 }  # fmt: skip
 
 

@@ -22,7 +22,7 @@ PAPER_TRIALS = 100
 _ROUNDED = 0.05  # the paper prints one digit
 _SONY = ("SonyAIBORobotSurface1", "SonyAIBORobotSurface2")
 # The paper's Coffee is the file of 2011; the archive has normalized it since.
-_PAPER_NAMES = {"Coffee2011": "Coffee"}
+_PAPER_NAMES = {"Coffee2011": "Coffee", "Coffee": ""}
 
 
 class Entry(NamedTuple):
@@ -122,13 +122,16 @@ def compare(rows: Sequence[Line]) -> list[Comparison]:
             dataset,
             method,
             ours,
-            None
-            if dataset == "Coffee"
-            else paper.get((_PAPER_NAMES.get(dataset, dataset), method)),
+            paper.get((_paper_name(dataset), method)),
             protocols[dataset, method],
         )
         for (dataset, method), ours in summarize(rows).items()
     ]
+
+
+def _paper_name(dataset: str) -> str:
+    """What the paper calls a data set; nothing if it is not in the paper."""
+    return _PAPER_NAMES.get(dataset, dataset)
 
 
 def reading(errors: Mapping[str, float]) -> str:
@@ -153,7 +156,7 @@ def readings(rows: Sequence[Line]) -> dict[str, tuple[str, str]]:
     colours = {}
     for dataset in dict.fromkeys(row["dataset"] for row in rows):
         ours = {method: entry.mean for (name, method), entry in found.items() if name == dataset}
-        name = _PAPER_NAMES.get(dataset, dataset)
+        name = _paper_name(dataset)
         theirs = {method: entry.mean for (of, method), entry in printed.items() if of == name}
         colours[dataset] = (reading(ours), reading(theirs))
     return colours
@@ -255,17 +258,20 @@ def _agreement(entries: Sequence[Comparison], colours: Mapping[str, tuple[str, s
     fair = [each for each in entries if each.paper is not None and each.protocol == "test"]
     elastic = [each for each in fair if each.method in ELASTIC]
     agree = sum(each.agrees for each in elastic)
-    same = sum(ours == theirs for ours, theirs in colours.values() if theirs)
-    count = sum(bool(theirs) for _, theirs in colours.values())
+    read = [ours == theirs for ours, theirs in colours.values() if ours and theirs]
     exact = [each for each in fair if each.method == "NN+ALL"]
     near = sum(abs(each.ours.mean - each.paper.mean) <= 0.2 for each in exact if each.paper)
+    better = "elastic entries are better than the paper's or within two of its standard deviations"
+    counts = [
+        (agree, len(elastic), better),
+        (near, len(exact), "entries of NN+ALL are within 0.2 points"),
+        (sum(read), len(read), "data sets have the paper's reading"),
+    ]
+    said = [f"{count} of {of} {what}" for count, of, what in counts if of]
     return [
         "In parentheses the paper's. * = further apart than two standard errors of the difference.",
-        f"{agree} of {len(elastic)} elastic entries are better than the paper's or within two of "
-        f"its standard deviations; {near} of {len(exact)} entries of NN+ALL are within 0.2 points; "
-        f"{same} of {count} data sets have the paper's reading. Cross-validated ones not counted "
-        "among the entries.",
-    ]  # fmt: skip
+        f"{'; '.join(said)}. Cross-validated ones not counted among the entries.",
+    ]
 
 
 def _sources(rows: Sequence[Line]) -> list[str]:

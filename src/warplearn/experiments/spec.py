@@ -10,32 +10,25 @@ import itertools
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib import resources
+from importlib import import_module, resources
 from pathlib import Path
 from typing import Any
 
-from warplearn import neighbors, prototypes
-from warplearn.linear_model import (
-    ElasticAdaline,
-    ElasticLinearClassifier,
-    ElasticLinearSVC,
-    ElasticLogisticRegression,
-    ElasticMarginPerceptron,
-    ElasticPerceptron,
-)
+from warplearn.linear_model import ElasticLinearClassifier
 
-ESTIMATORS: dict[str, type] = {
-    cls.__name__: cls
-    for cls in (
-        ElasticAdaline,
-        ElasticLinearSVC,
-        ElasticLogisticRegression,
-        ElasticMarginPerceptron,
-        ElasticPerceptron,
-        neighbors.DTWNeighborsClassifier,
-        prototypes.ElasticLVQClassifier,
-        prototypes.NearestPrototypeClassifier,
-    )
+# Where estimators are imported from; optional libraries only when they are used.
+ESTIMATORS = {
+    "DTWNeighborsClassifier": "warplearn",
+    "ElasticAdaline": "warplearn",
+    "ElasticFeatureClassifier": "warplearn",
+    "ElasticLVQClassifier": "warplearn",
+    "ElasticLinearSVC": "warplearn",
+    "ElasticLogisticRegression": "warplearn",
+    "ElasticMLPClassifier": "warplearn",
+    "ElasticMarginPerceptron": "warplearn",
+    "ElasticNetClassifier": "warplearn.torch",
+    "ElasticPerceptron": "warplearn",
+    "NearestPrototypeClassifier": "warplearn",
 }
 
 SELECTIONS = ("cross-validation", "training error")
@@ -43,6 +36,14 @@ SELECTIONS = ("cross-validation", "training error")
 
 class StudyError(ValueError):
     """A study that cannot be carried out, and why."""
+
+
+def estimator_class(name: str) -> Any:
+    """The estimator with this name, one of `ESTIMATORS`."""
+    try:
+        return getattr(import_module(ESTIMATORS[name]), name)
+    except ImportError as error:
+        raise StudyError(f"{name} cannot be used: {error}") from None
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ class Method:
 
     def make(self, **parameters: Any) -> Any:
         """An estimator with the fixed parameters, and others over them."""
-        return ESTIMATORS[self.estimator](**{**self.parameters, **parameters})
+        return estimator_class(self.estimator)(**{**self.parameters, **parameters})
 
     def candidates(self) -> list[dict[str, Any]]:
         """The points of the grid, the last name varying fastest."""
@@ -350,7 +351,8 @@ def _methods_of(entry: Any, path: str, check: _Checker) -> list[Method]:
     grid = check.table(table, "grid", path)
     vary = check.table(table, "vary", path)
     selecting = check.table(table, "selecting", path)
-    known = ESTIMATORS[estimator]().get_params()
+    kind = estimator_class(estimator)
+    known = kind().get_params()
     for key, group in {
         "parameters": fixed, "grid": grid, "vary": vary, "selecting": selecting,
     }.items():  # fmt: skip
@@ -362,7 +364,7 @@ def _methods_of(entry: Any, path: str, check: _Checker) -> list[Method]:
                 raise check.fail(at, "cannot be set: trials have seeds of their own")
             if key in ("grid", "vary") and not (_is_list(values) and len(values)):
                 raise check.fail(at, f"must be a list of values, got {values!r}")
-    if grid and not issubclass(ESTIMATORS[estimator], ElasticLinearClassifier):
+    if grid and not issubclass(kind, ElasticLinearClassifier):
         raise check.fail(f"{path}.grid", f"is for elastic linear classifiers, not for {estimator}")
     trials = None
     if "trials" in table:

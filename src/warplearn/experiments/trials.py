@@ -20,6 +20,7 @@ from warplearn.experiments.data import Data
 from warplearn.experiments.spec import Method, Protocol
 from warplearn.linear_model import ElasticLinearClassifier
 from warplearn.neighbors import DTWNeighborsClassifier
+from warplearn.network import ElasticMLPClassifier
 from warplearn.prototypes import ElasticLVQClassifier, NearestPrototypeClassifier
 from warplearn.search import Fit, predict_together, take_apart, train_together
 from warplearn.series import SeriesCollection
@@ -200,7 +201,7 @@ def _train(
 def _training_cells(fit: Any, X: SeriesCollection) -> int:
     """Cells of the forward grids: each epoch scores each series for its step and for the risk.
 
-    What finding prototypes takes is not counted.
+    What other models take is not counted.
     """
     if not isinstance(fit, Fit):
         return 0
@@ -220,12 +221,13 @@ def _predict(trained: Sequence[Any], X: SeriesCollection) -> list[NDArray[Any]]:
 
 @singledispatch
 def prediction_cells(model: Any, X: SeriesCollection) -> int:
-    """Cells of the grids that prediction computes."""
-    raise TypeError(f"how many cells {type(model).__name__} computes is not known")
+    """Cells of the grids that prediction computes; 0 of models that are not only grids."""
+    return 0
 
 
-@prediction_cells.register
-def _linear_cells(model: ElasticLinearClassifier, X: SeriesCollection) -> int:
+@prediction_cells.register(ElasticLinearClassifier)
+@prediction_cells.register(ElasticMLPClassifier)
+def _matrix_cells(model: Any, X: SeriesCollection) -> int:
     return int(X.lengths.sum()) * model.coef_.shape[2] * len(model.coef_)
 
 
