@@ -1,0 +1,245 @@
+"""Elastic functions of tensors, with gradients.
+
+Series are a tensor (batch, channels, time), matrices a tensor (units, rows, columns, channels): the
+paper's W, n x m, for each unit.  On the CPU the kernels of the library compute, in as many threads
+as `torch.set_num_threads` allows; on other devices, and at a temperature above 0 everywhere, the
+anti-diagonal recursion in PyTorch alone.  Both give the same results.
+
+Of tensors of half precision, float16 or bfloat16, everything is computed in float32, also inside
+`torch.autocast`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional as F  # noqa: N812
+
+from warplearn.bands import Band, check_band
+from warplearn.costs import resolve, resolve_distance
+from warplearn.torch import diagonal, kernels
+
+__all__ = ["elastic_conv1d", "elastic_distance", "elastic_inner_product"]
+
+
+def elastic_inner_product(
+    x: Tensor,
+    weight: Tensor,
+    lengths: Tensor | Sequence[int] | None = None,
+    *,
+    bias: Tensor | None = None,
+    band: Band = None,
+    temperature: float = 0.0,
+) -> Tensor:
+    """Elastic inner products of all series with all matrices.
+
+    Parameters
+    ----------
+    x : tensor (batch, channels, time)
+    weight : tensor (units, rows, columns, channels)
+        At least as many rows as x has time points.
+    lengths : tensor or list (batch,), optional
+        How many time points of each series count; by default all.
+    bias : tensor (units,), optional
+        Added to the values.
+    band : int or float, optional
+        Sakoe-Chiba band: a radius in cells, or a fraction of the longer side.
+    temperature : float, default=0.0
+        Above 0 the maximum over paths is a smooth one, `t log(sum of exp(score / t))`.
+
+    Returns
+    -------
+    tensor (batch, units)
+
+    Examples
+    --------
+    >>> W = torch.tensor([[[1.0, -1.0], [2.0, 0.0], [0.0, 3.0]]])[..., None]
+    >>> elastic_inner_product(torch.ones(1, 1, 3), W)
+    tensor([[6.]])
+    """
+    values = _scores("product", x, weight, lengths, band, temperature)
+    return values if bias is None else values + bias
+
+
+def elastic_distance(
+    x: Tensor,
+    weight: Tensor,
+    lengths: Tensor | Sequence[int] | None = None,
+    *,
+    cost: Any = "squared",
+    root: bool = True,
+    band: Band = None,
+    temperature: float = 0.0,
+) -> Tensor:
+    """Elastic distances of all series to all matrices.
+
+    Parameters
+    ----------
+    x, weight, lengths, band
+        As for `elastic_inner_product`; `weight` holds the prototypes.
+    cost : {"squared", "absolute", "gaussian"} or local score, default="squared"
+    root : bool, default=True
+        Whether to take the root of the summed costs, with costs that have one.  Its derivative at
+        a distance of 0 is 0.
+    temperature : float, default=0.0
+        Above 0 the minimum over paths is a smooth one, `-t log(sum of exp(-cost / t))`.  This can
+        be negative and has no root: it needs `root=False`.
+
+    Returns
+    -------
+    tensor (batch, units)
+    """
+    _, traits = resolve_distance(cost)
+    rooted = root and traits.root
+    if rooted and temperature > 0:
+        raise ValueError(
+            f"root must be False at a temperature above 0, where a smooth minimum of the cost "
+            f"{cost!r} can be negative; got root=True and temperature={temperature}"
+        )
+    costs = 0 - _scores(cost, x, weight, lengths, band, temperature)
+    if not rooted:
+        return costs
+    positive = costs > 0
+    return torch.where(positive, costs.where(positive, 1).sqrt(), 0)
+
+
+def elastic_conv1d(
+    x: Tensor,
+    weight: Tensor,
+    *,
+    bias: Tensor | None = None,
+    stride: int = 1,
+    dilation: int = 1,
+    padding: int | str = 0,
+    band: Band = None,
+    temperature: float = 0.0,
+) -> Tensor:
+    """Elastic inner products of short matrices with the windows of series.
+
+    Parameters
+    ----------
+    x : tensor (batch, channels, time)
+    weight : tensor (units, rows, columns, channels)
+        A window has as many elements as there are rows; with one column this is a convolution as
+        in `torch.nn.functional.conv1d`.
+    bias : tensor (units,), optional
+    stride : int, default=1
+        From one window to the next.
+    dilation : int, default=1
+        From one element of a window to the next.
+    padding : int or "same", default=0
+        Zeros on either side; with "same" as many as give a position for each element.
+    band, temperature
+        As for `elastic_inner_product`.
+
+    Returns
+    -------
+    tensor (batch, units, positions)
+    """
+    _check_operands(x, weight, window=True)
+    check_window(stride, dilation, padding)
+    rows = weight.shape[1]
+    span = (rows - 1) * dilation + 1
+    if padding == "same":
+        x = F.pad(x, ((span - 1) // 2, span - 1 - (span - 1) // 2))
+    elif padding:
+        x = F.pad(x, (padding, padding))
+    if x.shape[2] < span:
+        raise ValueError(
+            f"x must be at least as long as a window, {span} elements, "
+            f"got {x.shape[2]} with its padding"
+        )
+    windows = x.unfold(2, span, stride)[..., ::dilation].permute(0, 2, 1, 3)
+    values = _scores("product", windows.flatten(0, 1), weight, None, band, temperature)
+    values = values.unflatten(0, windows.shape[:2]).transpose(1, 2)
+    return values if bias is None else values + bias[:, None]
+
+
+def check_window(stride: int, dilation: int, padding: int | str) -> None:
+    """Refuse what makes no windows."""
+    for name, value in (("stride", stride), ("dilation", dilation)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise ValueError(f"{name} must be a positive integer, got {value!r}")
+    counts = isinstance(padding, int) and not isinstance(padding, bool) and padding >= 0
+    if not counts and padding != "same":
+        raise ValueError(f"padding must be an integer of at least 0 or 'same', got {padding!r}")
+    if padding == "same" and stride != 1:
+        raise ValueError(f"padding='same' needs stride=1, got stride={stride}")
+
+
+@torch.compiler.disable
+def _scores(
+    cost: Any,
+    x: Tensor,
+    weight: Tensor,
+    lengths: Tensor | Sequence[int] | None,
+    band: Band,
+    temperature: float,
+) -> Tensor:
+    """Check the operands, and score them where they are; to `torch.compile` this is a black box."""
+    local, _ = resolve(cost)
+    if type(local) not in diagonal.LOCAL_SCORES:
+        known = sorted(kind.__name__ for kind in diagonal.LOCAL_SCORES)
+        raise ValueError(f"cost must be one of {known} in warplearn.torch, got {cost!r}")
+    _check_operands(x, weight)
+    if not isinstance(temperature, Real) or not 0 <= temperature < float("inf"):
+        raise ValueError(f"temperature must be a number of at least 0, got {temperature!r}")
+    found = check_lengths(lengths, len(x), x.shape[2])
+    radius = check_band(band, found, np.array([weight.shape[2]]), "x")
+    dtype = torch.promote_types(x.dtype, weight.dtype)
+    precise = torch.promote_types(dtype, torch.float32)
+    with torch.autocast(x.device.type, enabled=False):
+        operands = x.transpose(1, 2).to(precise), weight.to(precise), found, radius
+        if x.device.type == "cpu" and temperature == 0 and len(x):
+            values = kernels.scores(local, *operands)
+        else:
+            values = diagonal.scores(local, *operands, float(temperature))
+    return values.to(dtype)
+
+
+def _check_operands(x: Tensor, weight: Tensor, *, window: bool = False) -> None:
+    if x.ndim != 3 or not x.is_floating_point() or 0 in x.shape[1:]:
+        raise ValueError(
+            "x must be a floating-point tensor (batch, channels, time), "
+            f"got shape {tuple(x.shape)} of {x.dtype}"
+        )
+    if weight.ndim != 4 or not weight.is_floating_point() or 0 in weight.shape:
+        raise ValueError(
+            "weight must be a floating-point tensor (units, rows, columns, channels), "
+            f"got shape {tuple(weight.shape)} of {weight.dtype}"
+        )
+    if x.shape[1] != weight.shape[3]:
+        raise ValueError(f"x must have {weight.shape[3]} channel(s), got {x.shape[1]}")
+    if not window and x.shape[2] > weight.shape[1]:
+        raise ValueError(
+            f"x must have at most {weight.shape[1]} time points, the rows of the weights, "
+            f"got {x.shape[2]}"
+        )
+    if x.device != weight.device:
+        raise ValueError(f"x must be on {weight.device}, where the weights are, got {x.device}")
+
+
+def check_lengths(
+    lengths: Tensor | Sequence[int] | None, batch: int, time: int
+) -> NDArray[np.int64]:
+    """The lengths of a batch as kernels take them."""
+    if lengths is None:
+        return np.full(batch, time, np.int64)
+    found = lengths.detach().cpu().numpy() if isinstance(lengths, Tensor) else np.asarray(lengths)
+    if found.shape != (batch,) or (batch and found.dtype.kind not in "iu"):
+        raise ValueError(
+            f"lengths must be {batch} integers, one for each series, "
+            f"got shape {found.shape} of {found.dtype}"
+        )
+    if batch and not 1 <= found.min() <= found.max() <= time:
+        raise ValueError(
+            f"lengths must be between 1 and {time}, the time points of x, "
+            f"got {found.min()} to {found.max()}"
+        )
+    return found.astype(np.int64)
