@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.model_selection import train_test_split
 from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names, _check_sample_weight, column_or_1d
@@ -130,6 +131,32 @@ def weigh_classes(
         class_weight = {labels.index(c): w for c, w in class_weight.items() if c in labels}
     by_class[present] = compute_class_weight(class_weight, classes=present, y=codes[weights > 0])
     return weights * by_class[codes]
+
+
+def hold_out(
+    share: float,
+    weights: NDArray[np.float64],
+    strata: NDArray[Any] | None,
+    random_state: np.random.RandomState,
+) -> NDArray[np.int64]:
+    """Which series a parameter `validation_share` keeps from training, each stratum its share."""
+    if not isinstance(share, Real) or not 0 <= share < 1:
+        raise ValueError(f"validation_share must be at least 0 and below 1, got {share!r}")
+    if share == 0:
+        return np.empty(0, np.int64)
+    cases = np.flatnonzero(weights)
+    classes = 1 if strata is None else len(np.unique(strata[cases]))
+    size = max(classes, round(share * len(cases)))
+    if len(cases) - size < classes:
+        raise ValueError(
+            f"validation_share={share!r} of {len(cases)} series leaves "
+            f"{max(0, len(cases) - size)} to train on; it must be smaller, or 0"
+        )
+    held_out: NDArray[np.int64] = train_test_split(
+        cases, test_size=size, random_state=random_state,
+        stratify=None if strata is None else strata[cases],
+    )[1]  # fmt: skip
+    return np.sort(held_out)
 
 
 def check_not_negative(estimator: Any, *names: str) -> None:

@@ -11,14 +11,12 @@ from __future__ import annotations
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.model_selection import train_test_split
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -34,6 +32,7 @@ from warplearn.base import (
     check_not_negative,
     check_series,
     check_weights,
+    hold_out,
     weigh_classes,
 )
 from warplearn.linear_model import best_restarts, columns_for
@@ -178,7 +177,7 @@ class ElasticMLP(BaseEstimator, metaclass=ABCMeta):
         """Train on targets (cases, outputs); what is held out has its share of all `strata`."""
         self._check_parameters()
         self._random_state = check_random_state(self.random_state)
-        held_out = self._hold_out(weights, strata)
+        held_out = hold_out(self.validation_share, weights, strata, self._random_state)
         cases = np.setdiff1d(np.flatnonzero(weights), held_out)
         warm = self.warm_start and hasattr(self, "coef_")
         models = (
@@ -207,24 +206,6 @@ class ElasticMLP(BaseEstimator, metaclass=ABCMeta):
         )[0]  # fmt: skip
         self._adopt(solution)
         self.t_ += 1
-
-    def _hold_out(self, weights: Array, strata: Any) -> Array:
-        """Which series are not trained on."""
-        if self.validation_share == 0:
-            return np.empty(0, np.int64)
-        cases = np.flatnonzero(weights)
-        classes = 1 if strata is None else len(np.unique(strata[cases]))
-        size = max(classes, round(self.validation_share * len(cases)))
-        if len(cases) - size < classes:
-            raise ValueError(
-                f"validation_share={self.validation_share!r} of {len(cases)} series leaves "
-                f"{max(0, len(cases) - size)} to train on; it must be smaller, or 0"
-            )
-        held_out: Array = train_test_split(
-            cases, test_size=size, random_state=self._random_state,
-            stratify=None if strata is None else strata[cases],
-        )[1]  # fmt: skip
-        return np.sort(held_out)
 
     def _split(self, weights: Array, held_out: Sequence[int] | Array = ()) -> Split:
         own = np.random.RandomState(self._random_state.randint(np.iinfo(np.int32).max))
@@ -308,9 +289,6 @@ class ElasticMLP(BaseEstimator, metaclass=ABCMeta):
             raise ValueError(
                 f"activation must be one of {sorted(ACTIVATIONS)}, got {self.activation!r}"
             )
-        share = self.validation_share
-        if not isinstance(share, Real) or not 0 <= share < 1:
-            raise ValueError(f"validation_share must be at least 0 and below 1, got {share!r}")
         check_not_negative(self, "eta", "lam", "tol")
         check_counts(self, "units", "max_iter", "n_init", "n_iter_no_change")
         if self.batch_size is not None:
@@ -430,7 +408,8 @@ class ElasticMLPClassifier(ClassifierMixin, ElasticMLP):
 
     def predict(self, X: Any) -> Array:
         """The class of each series."""
-        labels: Array = self.classes_[self._outputs(X).argmax(axis=1)]
+        codes = self._outputs(X).argmax(axis=1)
+        labels: Array = self.classes_[codes]
         return labels
 
     def predict_proba(self, X: Any) -> Array:

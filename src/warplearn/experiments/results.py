@@ -225,16 +225,19 @@ def comparison_table(rows: Sequence[Line]) -> Table:
     colours = readings(rows)
     known = any(each.paper for each in entries.values())
     lines = []
-    for dataset, (ours, theirs) in colours.items():
+    for dataset, (ours, theirs) in sorted(colours.items(), key=lambda item: _place(item[0])):
         own = [entries.get((dataset, method)) for method in methods]
         crossed = any(each is not None and each.protocol != "test" for each in own)
         colour = f"{ours} ({theirs})" if theirs else ours
         name = f"{dataset} †" if crossed else dataset
         lines.append([name, *(_cell(each) for each in own), colour])
     columns = ["data set", *methods, "reading"]
+    if not any(colour for *_, colour in lines):
+        columns, lines = columns[:-1], [line[:-1] for line in lines]
     notes = []
     if known:
         notes += _agreement(list(entries.values()), colours)
+    notes += _means(entries, methods)
     for dataset, protocol in sorted({(each.dataset, each.protocol) for each in entries.values()}):
         if protocol == "test":
             continue
@@ -244,6 +247,33 @@ def comparison_table(rows: Sequence[Line]) -> Table:
         )
     notes += _sources(rows)
     return Table("Mean error in percent ± standard deviation over trials", columns, lines, notes)
+
+
+def _place(dataset: str) -> int:
+    """The paper's sets in its order, and others behind them."""
+    names = list(dict.fromkeys(name for name, _ in paper_errors()))
+    name = _PAPER_NAMES.get(dataset) or dataset
+    return names.index(name) if name in names else len(names)
+
+
+def _means(entries: Mapping[tuple[str, str], Comparison], methods: Sequence[str]) -> list[str]:
+    """The mean of each method over the paper's sets that all methods were tested on."""
+    paper = {name for name, _ in paper_errors()}
+    tested = [
+        dataset
+        for dataset in dict.fromkeys(dataset for dataset, _ in entries)
+        if _paper_name(dataset) in paper
+        and all((dataset, m) in entries and entries[dataset, m].protocol == "test" for m in methods)
+    ]
+    if len(tested) < 2:
+        return []
+    means = [np.mean([entries[dataset, m].ours.mean for dataset in tested]) for m in methods]
+    said = ", ".join(f"{m} {mean:.2f}" for m, mean in zip(methods, means, strict=True))
+    return [f"Mean over {len(tested)} of the paper's sets, not {_others(tested, entries)}: {said}."]
+
+
+def _others(tested: Sequence[str], entries: Mapping[tuple[str, str], Comparison]) -> str:
+    return ", ".join(sorted({dataset for dataset, _ in entries} - set(tested))) or "fewer"
 
 
 def _cell(each: Comparison | None) -> str:

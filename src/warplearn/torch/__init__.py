@@ -1,7 +1,8 @@
 """Elastic layers for PyTorch, an optional extra: `pip install 'warplearn[torch]'`.
 
 `ElasticLinear`, `ElasticDistance` and `ElasticConv1d` are modules like those of `torch.nn`; the
-functions behind them are in `warplearn.torch.functional`.
+functions behind them are in `warplearn.torch.functional`.  `ElasticNet` is a deep network of them,
+`ElasticNetClassifier` the same for scikit-learn.
 """
 
 try:
@@ -12,6 +13,15 @@ except ModuleNotFoundError as missing:
     ) from missing
 
 from warplearn.torch import functional
+from warplearn.torch.classifier import ElasticNetClassifier
 from warplearn.torch.layers import ElasticConv1d, ElasticDistance, ElasticLinear
+from warplearn.torch.net import ElasticNet
 
-__all__ = ["ElasticConv1d", "ElasticDistance", "ElasticLinear", "functional"]
+__all__ = [
+    "ElasticConv1d",
+    "ElasticDistance",
+    "ElasticLinear",
+    "ElasticNet",
+    "ElasticNetClassifier",
+    "functional",
+]
