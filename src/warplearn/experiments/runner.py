@@ -25,11 +25,11 @@ from warplearn._kernels.drive import thread_count
 from warplearn.experiments.data import Data
 from warplearn.experiments.journal import Journal, Line, read_rows
 from warplearn.experiments.progress import Progress, progress_for
-from warplearn.experiments.spec import Method, Study
+from warplearn.experiments.spec import Method, Study, estimator_class
 from warplearn.experiments.trials import choose, run_trials
 from warplearn.linear_model import ElasticLinearClassifier, columns_for
 
-_TRIALS_AT_ONCE = 10
+_LANES = 10  # trials of linear classifiers that are trained side by side
 
 
 class Job(NamedTuple):
@@ -57,6 +57,12 @@ class Job(NamedTuple):
     def chooses_once(self) -> bool:
         """Whether parameters are chosen before the trials."""
         return bool(self.method.grid) and self.study.protocol.select == "cross-validation"
+
+    @property
+    def at_once(self) -> int:
+        """How many trials are computed together, and written together."""
+        linear = issubclass(estimator_class(self.method.estimator), ElasticLinearClassifier)
+        return _LANES if linear else 1
 
     def key(self, *what: Any) -> str:
         """A fingerprint of all that determines a result."""
@@ -228,10 +234,10 @@ def _carry_out(job: Job, journal: Journal, shown: Progress, stop: threading.Even
         chosen = line["parameters"]
     start = time.perf_counter()
     errors: list[float] = []
-    for first in range(0, len(job.trials), _TRIALS_AT_ONCE):
+    for first in range(0, len(job.trials), job.at_once):
         if stop.is_set():
             return
-        trials = job.trials[first : first + _TRIALS_AT_ONCE]
+        trials = job.trials[first : first + job.at_once]
         shown.doing(job.label, f"trial {trials[0] + 1} to {trials[-1] + 1}")
         seeds = [study.seed + trial for trial in trials]
         outcomes = run_trials(job.method, job.data, study.protocol, seeds, chosen)
