@@ -342,7 +342,7 @@ KILLED = """
 import sys
 from warplearn.experiments import Study, collect, run
 from warplearn.experiments import runner
-runner._TRIALS_AT_ONCE = 1
+runner._LANES = 1
 study = Study.read(sys.argv[1])
 run(study, collect(study).found, sys.argv[2], n_jobs=2)
 """

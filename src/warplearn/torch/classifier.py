@@ -180,7 +180,7 @@ class ElasticNetClassifier(ClassifierMixin, BaseEstimator):
                 for some in np.array_split(rng.permutation(train), batches):
                     steps.zero_grad()
                     loss = loss_of(torch.as_tensor(some, device=self.device))
-                    loss.backward()  # type: ignore[no-untyped-call]
+                    torch.autograd.backward(loss)
                     steps.step()
                     falling.step()
                     seen += float(loss.detach()) * len(some) / len(train)
