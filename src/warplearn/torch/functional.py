@@ -12,6 +12,7 @@ Of tensors of half precision, float16 or bfloat16, everything is computed in flo
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from numbers import Real
 from typing import Any
 
@@ -194,13 +195,19 @@ def _scores(
     radius = check_band(band, found, np.array([weight.shape[2]]), "x")
     dtype = torch.promote_types(x.dtype, weight.dtype)
     precise = torch.promote_types(dtype, torch.float32)
-    with torch.autocast(x.device.type, enabled=False):
+    with _full_precision(x.device.type):
         operands = x.transpose(1, 2).to(precise), weight.to(precise), found, radius
         if x.device.type == "cpu" and temperature == 0 and len(x):
             values = kernels.scores(local, *operands)
         else:
             values = diagonal.scores(local, *operands, float(temperature))
     return values.to(dtype)
+
+
+def _full_precision(device_type: str) -> AbstractContextManager[Any]:
+    if torch.amp.is_autocast_available(device_type):
+        return torch.autocast(device_type, enabled=False)
+    return nullcontext()
 
 
 def _check_operands(x: Tensor, weight: Tensor, *, window: bool = False) -> None:
