@@ -50,17 +50,21 @@ def linear_layer() -> None:
     times |= best_times(
         {"anti-diagonals": there_and_back(in_torch, x, layer.weight)} | _soft_dtw(x), repeats=3
     )
-    times["kernels"] = min(times["kernels"], best_times({"kernels": kernels}, repeats=20)["kernels"])
+    times["kernels"] = min(
+        times["kernels"], best_times({"kernels": kernels}, repeats=20)["kernels"]
+    )
     cells = BATCH * UNITS * TIME * ELASTICITY
     for name, seconds in times.items():
-        print(f"  {name:<36s} {1e3 * seconds:9.3f} ms  {cells / seconds / 1e9:7.3f} billion cells/s")
+        print(
+            f"  {name:<36s} {1e3 * seconds:9.3f} ms  {cells / seconds / 1e9:7.3f} billion cells/s"
+        )
     for name in times:
         if name != "kernels":
             at_least(f"  times faster than {name}", times[name] / times["kernels"], 20)
 
 
 def _soft_dtw(x: Tensor) -> dict[str, Callable[[], None]]:
-    """tslearn's loss between all series and prototypes, of the same grids as the elastic layer's."""
+    """The loss of tslearn between all series and prototypes, on grids as large as the layer's."""
     if importlib.util.find_spec("tslearn") is None:
         print("  tslearn is not installed (pip install 'warplearn[bench]')")
         return {}

@@ -14,6 +14,7 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
 
+from warplearn._kernels import drive  # noqa: E402
 from warplearn.costs import resolve  # noqa: E402
 from warplearn.torch import ElasticConv1d, ElasticDistance, ElasticLinear, functional  # noqa: E402
 from warplearn.torch import diagonal as in_torch  # noqa: E402
@@ -65,14 +66,20 @@ def naively(cost, x, w, lengths, band, upstream):
 
 
 @pytest.mark.parametrize(
-    ("cost", "band"),
-    [("product", None), ("product", 4), ("squared", None), ("absolute", None), ("gaussian", None)],
+    ("cost", "band", "modules"),
+    [
+        ("product", None, (in_lanes, in_torch)),
+        ("product", 4, (in_lanes, in_torch)),
+        ("squared", None, (in_lanes, in_torch)),
+        ("absolute", None, (in_torch,)),  # the kernels of these are tested in test_kernels
+        ("gaussian", None, (in_torch,)),
+    ],
 )
-def test_kernels_anti_diagonals_and_definition_agree(cost, band):
+def test_kernels_anti_diagonals_and_definition_agree(cost, band, modules):
     x, w = operands()
     upstream = torch.randn(5, 3, dtype=torch.float64)
     values, to_x, to_w = naively(cost, x, w, LENGTHS, band, upstream)
-    for module in (in_lanes, in_torch):
+    for module in modules:
         got = score_with(module, cost, x, w, radius=band)
         np.testing.assert_allclose(got.detach(), values, rtol=1e-12, atol=1e-12)
         got_x, got_w = gradients(got, x, w, upstream)
@@ -83,8 +90,8 @@ def test_kernels_anti_diagonals_and_definition_agree(cost, band):
 @pytest.mark.parametrize("units", [3, 40], ids=["series in lanes", "matrices in lanes"])
 def test_ties_are_broken_alike(units):
     """Small integers make many ties, and every sum exact."""
-    x = torch.randint(-1, 2, (30, 1, 9)).double().requires_grad_()
-    w = torch.randint(-1, 2, (units, 9, 4, 1)).double().requires_grad_()
+    x = torch.randint(-1, 2, (30, 2, 9)).double().requires_grad_()
+    w = torch.randint(-1, 2, (units, 9, 4, 2)).double().requires_grad_()
     upstream = torch.randint(-3, 4, (30, units)).double()
     lengths = torch.randint(1, 10, (30,)).tolist()
     found = []
@@ -95,9 +102,29 @@ def test_ties_are_broken_alike(units):
         np.testing.assert_array_equal(lanes, diagonals)
 
 
+@pytest.mark.parametrize(
+    ("channels", "time", "stride", "dilation", "band"),
+    [(1, 80, 1, 1, None), (1, 100, 3, 1, None), (2, 40, 1, 4, None), (2, 9, 2, 2, 2)],
+)
+def test_convolutions_agree(channels, time, stride, dilation, band):
+    """Blocks of windows that end with a series and in the middle of one; windows of one series."""
+    dtype = torch.float32 if channels == 1 else torch.float64
+    x = torch.randint(-2, 3, (7, channels, time)).to(dtype).requires_grad_()
+    w = torch.randint(-2, 3, (3, 5, 3, channels)).to(dtype).requires_grad_()
+    local, _ = resolve("product")
+    found = []
+    for module in (in_lanes, in_torch):
+        values = module.slide(local, x, w, stride, dilation, band)
+        upstream = torch.arange(values.numel()).to(dtype).reshape(values.shape) % 7 - 3
+        found.append([values.detach().numpy(), *gradients(values, x, w, upstream)])
+    assert found[0][0].shape[2] == (time - 4 * dilation - 1) // stride + 1
+    for lanes, diagonals in zip(*found, strict=True):
+        np.testing.assert_array_equal(lanes, diagonals)
+
+
 def test_float32_on_a_larger_batch():
-    x = torch.randn(130, 1, 60, requires_grad=True)
-    w = torch.randn(8, 60, 6, 1, requires_grad=True)
+    x = torch.randn(130, 2, 60, requires_grad=True)
+    w = torch.randn(8, 60, 6, 2, requires_grad=True)
     upstream = torch.randn(130, 8)
     found = []
     for module in (in_lanes, in_torch):
@@ -109,16 +136,15 @@ def test_float32_on_a_larger_batch():
 
 
 def test_number_of_threads_changes_nothing(two_threads):
-    x, w = torch.randn(130, 1, 20), torch.randn(4, 20, 3, 1)
+    x = torch.randn(9, 1, 80, requires_grad=True)
+    w = torch.randn(4, 5, 3, 1, requires_grad=True)
     found = []
     for threads in (1, 2):
         torch.set_num_threads(threads)
-        leaf = w.clone().requires_grad_()
-        values = functional.elastic_inner_product(x, leaf)
-        values.square().sum().backward()
-        found.append((values.detach(), leaf.grad))
-    assert torch.equal(found[0][0], found[1][0])
-    assert torch.equal(found[0][1], found[1][1])
+        values = functional.elastic_conv1d(x, w)
+        found.append((values.detach(), *torch.autograd.grad(values.square().sum(), (x, w))))
+    for one, two in zip(*found, strict=True):
+        assert torch.equal(one, two)
 
 
 # Gradients
@@ -153,6 +179,7 @@ def test_gradcheck(functions, name):
 def test_second_derivatives(functions):
     assert torch.autograd.gradgradcheck(functions["inner product"], operands(), fast_mode=True)
     assert torch.autograd.gradgradcheck(functions["distance"], operands(), fast_mode=True)
+    assert torch.autograd.gradgradcheck(functions["convolution"], operands(), fast_mode=True)
 
 
 def test_smooth_score_is_the_sum_over_all_paths():
@@ -188,8 +215,8 @@ def test_exact_gradient_is_the_limit_of_the_smooth_one():
 
 
 def test_distance_of_zero_has_gradient_zero():
-    layer = ElasticDistance(6, 3, units=2, dtype=torch.float64)
-    series = torch.randn(2, 1, 6, dtype=torch.float64, requires_grad=True)
+    layer = ElasticDistance(6, 3, units=2, channels=2, dtype=torch.float64)
+    series = torch.randn(2, 2, 6, dtype=torch.float64, requires_grad=True)
     distances = layer.start_at(series)(series)
     assert distances.diagonal().tolist() == [0, 0]
     distances.diagonal().sum().backward()
@@ -204,10 +231,10 @@ def test_no_gradient_is_computed_in_vain(monkeypatch, to_x, to_w):
 
     def spy(*args, **options):
         asked.append((options.get("want_series", False), options.get("want_matrix", False)))
-        return evaluate(*args, **options)
+        return evaluate(*args, **options | {"want_series": True, "want_matrix": True})
 
-    evaluate = in_lanes.evaluate
-    monkeypatch.setattr(in_lanes, "evaluate", spy)
+    evaluate = drive.evaluate
+    monkeypatch.setattr(drive, "evaluate", spy)
     x, w = (
         o.detach().requires_grad_(wanted)
         for o, wanted in zip(operands(), (to_x, to_w), strict=True)
@@ -280,16 +307,16 @@ def test_one_column_is_torch_linear():
 
 
 def test_distance_to_equal_rows_is_dtw():
-    layer = ElasticDistance(6, 8, units=2, dtype=torch.float64)
-    other = torch.randn(2, 8, dtype=torch.float64)
+    layer = ElasticDistance(6, 8, units=2, channels=2, dtype=torch.float64)
+    other = torch.randn(2, 2, 8, dtype=torch.float64)
     with torch.no_grad():
-        layer.weight.copy_(other[:, None, :, None])
-    x = torch.randn(3, 1, 6, dtype=torch.float64)
+        layer.weight.copy_(other.transpose(1, 2)[:, None])
+    x = torch.randn(3, 2, 6, dtype=torch.float64)
     expected = naive.pairwise(x.numpy(), other.numpy())
     np.testing.assert_allclose(layer(x).detach(), expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize(("k", "m", "channels"), [(9, 3, 1), (60, 6, 2), (100, 1, 1), (40, 40, 1)])
+@pytest.mark.parametrize(("k", "m", "channels"), [(9, 3, 2), (60, 6, 3), (100, 1, 2), (40, 40, 2)])
 def test_outputs_start_with_unit_order(k, m, channels):
     layer = ElasticLinear(k, m, units=40, channels=channels)
     with torch.no_grad():
@@ -303,6 +330,7 @@ def test_network_of_elastic_and_other_layers_learns():
     time, y = torch.linspace(0, 1, 40), torch.arange(60) % 2
     bump = torch.exp(-(((time - 0.3 - 0.4 * torch.rand(60, 1)) / 0.05) ** 2))
     x = (torch.where(y[:, None] == 1, bump, -bump) + 0.1 * torch.randn(60, 40))[:, None]
+    x.requires_grad_()  # whose derivatives are of no use here
     model = nn.Sequential(
         ElasticConv1d(5, 2, units=6, padding="same"), nn.ReLU(),
         nn.Conv1d(6, 4, 3, padding=1), nn.ReLU(),
@@ -326,24 +354,23 @@ def test_network_of_elastic_and_other_layers_learns():
 
 
 def test_state_comes_back():
-    layer = ElasticConv1d(5, 0.4, units=3, padding=2, band=3)
+    layer = ElasticConv1d(5, 0.4, units=3, padding=2)
     assert layer.weight.shape == (3, 5, 2, 1)
-    other = ElasticConv1d(5, 2, units=3, padding=2, band=3)
+    other = ElasticConv1d(5, 2, units=3, padding=2)
     x = torch.randn(4, 1, 12)
     assert not torch.equal(layer(x), other(x))
     assert other.load_state_dict(layer.state_dict()).missing_keys == []
     for same in (other, copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
         assert torch.equal(layer(x), same(x))
-    assert (
-        str(layer)
-        == "ElasticConv1d(5, 2, units=3, channels=1, band=3, stride=1, dilation=1, padding=2)"
+    assert str(ElasticConv1d(5, 2, 3, band=3)) == (
+        "ElasticConv1d(5, 2, units=3, channels=1, band=3, stride=1, dilation=1, padding=0)"
     )
 
 
 def test_compiled_model_gives_the_same():
     model = nn.Sequential(ElasticConv1d(5, 2, units=4), nn.ReLU(), ElasticLinear(16, 3, 2, 4))
     compiled = torch.compile(copy.deepcopy(model), backend="aot_eager")
-    x = torch.randn(6, 1, 20)
+    x = torch.randn(6, 1, 20, requires_grad=True)
     for each in (model, compiled):
         each(x).square().sum().backward()
     torch.testing.assert_close(compiled(x), model(x))
@@ -354,7 +381,7 @@ def test_compiled_model_gives_the_same():
 @pytest.mark.parametrize("temperature", [0.0, 0.5])
 def test_autocast_is_off_inside(temperature):
     layer = ElasticLinear(12, 3, units=4, channels=2, temperature=temperature)
-    x = torch.randn(5, 2, 12)
+    x = torch.randn(5, 2, 12, requires_grad=True)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert nn.functional.linear(x, x[0, :1]).dtype == torch.bfloat16
         values = layer(x)
@@ -367,8 +394,8 @@ def test_autocast_is_off_inside(temperature):
 
 
 def test_module_of_half_precision():
-    layer = ElasticLinear(12, 3, units=4).bfloat16()
-    x = torch.randn(5, 1, 12).bfloat16()
+    layer = ElasticLinear(12, 3, units=4, channels=2).bfloat16()
+    x = torch.randn(5, 2, 12).bfloat16()
     values = layer(x)
     precise = functional.elastic_inner_product(x.float(), layer.weight.float(), bias=layer.bias)
     assert values.dtype == torch.bfloat16
@@ -376,7 +403,7 @@ def test_module_of_half_precision():
 
 
 def test_other_devices_need_no_kernels(monkeypatch):
-    monkeypatch.setattr(in_lanes, "evaluate", None)
+    monkeypatch.setattr(in_lanes, "_Scores", None)
     x = torch.empty(5, 2, 9, device="meta")
     assert ElasticLinear(9, 2, 3, 2, device="meta")(x, LENGTHS).shape == (5, 3)
     assert ElasticConv1d(3, 2, 4, 2, device="meta")(x).shape == (5, 4, 7)
@@ -403,6 +430,7 @@ def _parallel_worker(rank, folder, x, y, state):
     model = _parallel_model()
     model.load_state_dict(state)
     model = nn.parallel.DistributedDataParallel(model)
+    x.requires_grad_()
     half = slice(4 * rank, 4 * rank + 4)
     nn.functional.cross_entropy(model(x[half]), y[half]).backward()
     torch.save([p.grad for p in model.parameters()], f"{folder}/gradients{rank}")
@@ -417,10 +445,10 @@ def _parallel_model():
 
 @pytest.mark.skipif(not torch.distributed.is_available(), reason="PyTorch without distributed")
 def test_two_processes_find_the_gradients_of_one(tmp_path):
-    x, y = torch.randn(8, 1, 20), torch.tensor([0, 1] * 4)
+    x, y = torch.randn(8, 1, 20, requires_grad=True), torch.tensor([0, 1] * 4)
     model = _parallel_model()
     nn.functional.cross_entropy(model(x), y).backward()
-    arguments = (str(tmp_path), x, y, model.state_dict())
+    arguments = (str(tmp_path), x.detach(), y, model.state_dict())
     workers = torch.multiprocessing.spawn(_parallel_worker, arguments, nprocs=2, join=False)
     try:
         assert workers.join(timeout=120) or workers.join(timeout=120)  # one after the other
