@@ -73,6 +73,23 @@ def scores(
     return torch.stack(last_column[m - 1 :])[ends - 1, series]
 
 
+def slide(
+    cost: Any,
+    x: Tensor,
+    w: Tensor,
+    stride: int,
+    dilation: int,
+    radius: float | None = None,
+    temperature: float = 0.0,
+) -> Tensor:
+    """Scores (series, matrices, positions) of the windows of series (series, channels, time)."""
+    k = w.shape[1]
+    windows = x.unfold(2, (k - 1) * dilation + 1, stride)[..., ::dilation].permute(0, 2, 3, 1)
+    lengths = np.full(windows.shape[0] * windows.shape[1], k, np.int64)
+    found = scores(cost, windows.flatten(0, 1), w, lengths, radius, temperature)
+    return found.unflatten(0, windows.shape[:2]).transpose(1, 2)
+
+
 def _hard(up: Tensor, diagonal: Tensor, left: Tensor) -> Tensor:
     above = torch.where(diagonal >= up, diagonal, up)
     return torch.where(above >= left, above, left)

@@ -11,7 +11,8 @@ Of tensors of half precision, float16 or bfloat16, everything is computed in flo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from numbers import Real
 from typing import Any
 
@@ -155,9 +156,7 @@ def elastic_conv1d(
             f"x must be at least as long as a window, {span} elements, "
             f"got {x.shape[2]} with its padding"
         )
-    windows = x.unfold(2, span, stride)[..., ::dilation].permute(0, 2, 1, 3)
-    values = _scores("product", windows.flatten(0, 1), weight, None, band, temperature)
-    values = values.unflatten(0, windows.shape[:2]).transpose(1, 2)
+    values = _slide(x, weight, stride, dilation, band, temperature)
     return values if bias is None else values + bias[:, None]
 
 
@@ -173,7 +172,7 @@ def check_window(stride: int, dilation: int, padding: int | str) -> None:
         raise ValueError(f"padding='same' needs stride=1, got stride={stride}")
 
 
-@torch.compiler.disable
+@torch.compiler.disable  # a black box to `torch.compile`, as is `_slide`
 def _scores(
     cost: Any,
     x: Tensor,
@@ -182,25 +181,56 @@ def _scores(
     band: Band,
     temperature: float,
 ) -> Tensor:
-    """Check the operands, and score them where they are; to `torch.compile` this is a black box."""
+    """Check the operands, and score series where they are."""
     local, _ = resolve(cost)
     if type(local) not in diagonal.LOCAL_SCORES:
         known = sorted(kind.__name__ for kind in diagonal.LOCAL_SCORES)
         raise ValueError(f"cost must be one of {known} in warplearn.torch, got {cost!r}")
     _check_operands(x, weight)
-    if not isinstance(temperature, Real) or not 0 <= temperature < float("inf"):
-        raise ValueError(f"temperature must be a number of at least 0, got {temperature!r}")
     found = check_lengths(lengths, len(x), x.shape[2])
     radius = check_band(band, found, np.array([weight.shape[2]]), "x")
+
+    def series_scores(module: Any, x: Tensor, weight: Tensor, *options: float) -> Tensor:
+        return module.scores(local, x.transpose(1, 2), weight, found, radius, *options)
+
+    return _computed(series_scores, x, weight, temperature)
+
+
+@torch.compiler.disable
+def _slide(
+    x: Tensor, weight: Tensor, stride: int, dilation: int, band: Band, temperature: float
+) -> Tensor:
+    """Score the windows of series where they are."""
+    local, _ = resolve("product")
+    radius = check_band(band, np.array(weight.shape[1:2]), np.array(weight.shape[2:3]), "windows")
+
+    def window_scores(module: Any, x: Tensor, weight: Tensor, *options: float) -> Tensor:
+        return module.slide(local, x, weight, stride, dilation, radius, *options)
+
+    return _computed(window_scores, x, weight, temperature)
+
+
+def _computed(
+    scores: Callable[..., Tensor], x: Tensor, weight: Tensor, temperature: float
+) -> Tensor:
+    """Call `scores` with the module that suits device and temperature, in full precision."""
+    if not isinstance(temperature, Real) or not 0 <= temperature < float("inf"):
+        raise ValueError(f"temperature must be a number of at least 0, got {temperature!r}")
     dtype = torch.promote_types(x.dtype, weight.dtype)
     precise = torch.promote_types(dtype, torch.float32)
-    with torch.autocast(x.device.type, enabled=False):
-        operands = x.transpose(1, 2).to(precise), weight.to(precise), found, radius
+    with _full_precision(x.device.type):
+        operands = x.to(precise), weight.to(precise)
         if x.device.type == "cpu" and temperature == 0 and len(x):
-            values = kernels.scores(local, *operands)
+            values = scores(kernels, *operands)
         else:
-            values = diagonal.scores(local, *operands, float(temperature))
+            values = scores(diagonal, *operands, float(temperature))
     return values.to(dtype)
+
+
+def _full_precision(device_type: str) -> AbstractContextManager[Any]:
+    if torch.amp.is_autocast_available(device_type):
+        return torch.autocast(device_type, enabled=False)
+    return nullcontext()
 
 
 def _check_operands(x: Tensor, weight: Tensor, *, window: bool = False) -> None:
