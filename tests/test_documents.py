@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SHOWN = re.compile(r"^ *# > ?(.*)$", re.MULTILINE)
+TORCH = re.compile(r"^(import torch|from warplearn\.torch)\b", re.MULTILINE)  # optional
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 
 
@@ -38,7 +39,10 @@ def run_blocks(text, name):
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
 def test_blocks_print_what_they_show(document):
-    blocks = list(run_blocks(document.read_text("utf-8"), name_of(document)))
+    text = document.read_text("utf-8")
+    if TORCH.search(text):
+        pytest.importorskip("torch").set_num_threads(1)
+    blocks = list(run_blocks(text, name_of(document)))
     assert blocks
     for code, printed, shown in blocks:
         assert printed == [line.rstrip() for line in shown], code

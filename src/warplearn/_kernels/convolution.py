@@ -20,10 +20,11 @@ from warplearn._kernels.backward import backward
 from warplearn._kernels.drive import MASK_DTYPES, flat, thread_count, threads_of
 from warplearn._kernels.forward import forward
 from warplearn._kernels.grid import ROWS, lane_limits, room_for_limits
-from warplearn._kernels.lanes import BATCH, aligned_empty, fill, lanes_for, load, store
+from warplearn._kernels.lanes import BATCH, aligned_empty, fill, lanes_for, store
 from warplearn._kernels.records import ZERO, Static, facts, number
 
-_TASKS = 8
+_NO = Static(0)
+_MOST_TASKS = 16  # that add up gradients, each in an array of its own
 
 
 @njit(nogil=True)
@@ -91,25 +92,17 @@ def _run_task(plan, cost, x, w, shape, geometry, radius, upstream, output, first
                 block, 0, w, unit * w_item, m * d, m, ends, k, k, low, high, hull, kept, steps,
             )  # fmt: skip
             if not number(traced):
-                place = places[0] + unit * positions
-                if many == 1 and filled == count:
-                    store(values, place, best)
-                else:
-                    store(lane_values, 0, best)
-                    for run in range(many):
-                        place = places[runs[run]] + unit * positions - runs[run]
-                        for lane in range(runs[run], runs[run + 1]):
-                            values[place + lane] = lane_values[lane]
+                store(lane_values, 0, best)
+                for run in range(many):
+                    place = places[runs[run]] - runs[run] + unit * positions
+                    for lane in range(runs[run], runs[run + 1]):
+                        values[place + lane] = lane_values[lane]
             else:
-                place = places[0] + unit * positions
-                if many == 1 and filled == count:
-                    store(lane_values, 0, load(lanes, upstream, place))
-                else:
-                    fill(lane_values, 0)
-                    for run in range(many):
-                        place = places[runs[run]] + unit * positions - runs[run]
-                        for lane in range(runs[run], runs[run + 1]):
-                            lane_values[lane] = upstream[place + lane]
+                fill(lane_values, 0)
+                for run in range(many):
+                    place = places[runs[run]] - runs[run] + unit * positions
+                    for lane in range(runs[run], runs[run + 1]):
+                        lane_values[lane] = upstream[place + lane]
                 backward(
                     lanes, BATCH, channels, want_series, want_matrix, _NO, _NO, cost,
                     block, 0, w, unit * w_item, m * d, m, ends, k, k, steps, wanted, lane_values,
@@ -121,9 +114,6 @@ def _run_task(plan, cost, x, w, shape, geometry, radius, upstream, output, first
                     at, offset = (i * d + c) * count, c * time + i * dilation
                     for lane in range(filled):
                         to_x[starts[lane] + offset] += slopes[at + lane]
-
-
-_NO = Static(0)
 
 
 @njit(nogil=True, cache=True)
@@ -185,7 +175,8 @@ def slide(
     dtype, traced = x.dtype, want_series or want_matrix
     lanes = lanes_for(dtype)
     threads = thread_count(n_jobs)
-    tasks = min(n_series, _TASKS if traced else threads)
+    worth_it = max(1, n_series * positions // (4 * lanes.value))  # of which few are not full
+    tasks = min(n_series, worth_it, _MOST_TASKS if traced else threads)
     values = np.empty((n_series, units, positions) if not traced else 0, dtype)
     to_x = np.zeros(x.size if want_series else 0, dtype)
     to_w = np.zeros((tasks, w.size if want_matrix else 0), dtype)
