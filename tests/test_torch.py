@@ -258,6 +258,24 @@ def test_what_stands_behind_the_end_is_not_seen(temperature):
     assert not found[0][1].masked_select(behind[:, None]).any()
 
 
+@pytest.mark.parametrize("temperature", [0.0, 0.3])
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_what_is_not_finite_is_not_hidden(value, temperature):
+    x, w = operands()
+    with torch.no_grad():
+        x[1, 0, 2] = w[2, 0, 3, 1] = value
+    values = functional.elastic_inner_product(x, w, LENGTHS, temperature=temperature)
+    expected = torch.zeros(5, 3, dtype=bool)
+    expected[1], expected[:, 2] = True, True
+    assert torch.equal(values.isnan(), expected)
+    values.square().sum().backward()
+    assert x.grad[1].isnan().any()
+    assert w.grad[0].isnan().any()
+    windows = functional.elastic_conv1d(x, w[:2, :3], dilation=2, temperature=temperature)
+    assert windows[1].isnan().any(dim=0).tolist() == [True, False, True, False, False]
+    assert not windows[0].isnan().any()
+
+
 # Layers
 
 

@@ -11,6 +11,7 @@ Of tensors of half precision, float16 or bfloat16, everything is computed in flo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from numbers import Real
@@ -193,7 +194,11 @@ def _scores(
     def series_scores(module: Any, x: Tensor, weight: Tensor, *options: float) -> Tensor:
         return module.scores(local, x.transpose(1, 2), weight, found, radius, *options)
 
-    return _computed(series_scores, x, weight, temperature)
+    values = _computed(series_scores, x, weight, temperature)
+    ends = torch.from_numpy(found).to(x.device)[:, None, None]
+    seen = torch.arange(x.shape[2], device=x.device) < ends
+    wrong = (~x.isfinite() & seen).flatten(1).any(dim=1)
+    return _where_finite(values, wrong[:, None] | _wrong_units(weight))
 
 
 @torch.compiler.disable
@@ -207,14 +212,28 @@ def _slide(
     def window_scores(module: Any, x: Tensor, weight: Tensor, *options: float) -> Tensor:
         return module.slide(local, x, weight, stride, dilation, radius, *options)
 
-    return _computed(window_scores, x, weight, temperature)
+    values = _computed(window_scores, x, weight, temperature)
+    elements = (~x.isfinite()).any(dim=1, keepdim=True).to(torch.float32)
+    wrong = F.max_pool1d(elements, weight.shape[1], stride, dilation=dilation) > 0
+    return _where_finite(values, wrong | _wrong_units(weight)[:, None])
+
+
+def _wrong_units(weight: Tensor) -> Tensor:
+    return ~weight.isfinite().flatten(1).all(dim=1)
+
+
+def _where_finite(values: Tensor, wrong: Tensor) -> Tensor:
+    """NaN where operands are not finite, as elsewhere in PyTorch: a path may go round them."""
+    if values.device.type == "cpu" and not wrong.any():
+        return values
+    return values + torch.where(wrong, math.nan, 0.0).to(values.dtype)
 
 
 def _computed(
     scores: Callable[..., Tensor], x: Tensor, weight: Tensor, temperature: float
 ) -> Tensor:
     """Call `scores` with the module that suits device and temperature, in full precision."""
-    if not isinstance(temperature, Real) or not 0 <= temperature < float("inf"):
+    if not isinstance(temperature, Real) or not 0 <= temperature < math.inf:
         raise ValueError(f"temperature must be a number of at least 0, got {temperature!r}")
     dtype = torch.promote_types(x.dtype, weight.dtype)
     precise = torch.promote_types(dtype, torch.float32)
