@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import uniform_filter1d
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state, check_scalar
 from sklearn.utils.validation import check_is_fitted
@@ -40,6 +41,7 @@ POOLINGS = {
     "losses": windows.LOSSES,
 }
 _MOST_CHANNELS = 9  # of a kernel, as in ROCKET
+_NEIGHBOURS = 9  # of which the smooth representation is the mean
 
 
 # Representations: (cases, time, channels) and lengths to the same.
@@ -61,9 +63,25 @@ def _differences(values: Array, lengths: Array) -> tuple[Array, Array]:
     return np.where(_inside(values, lengths - 1), steps, 0), np.maximum(lengths - 1, 1)
 
 
+def _second_differences(values: Array, lengths: Array) -> tuple[Array, Array]:
+    return _differences(*_differences(values, lengths))
+
+
+def _smooth(values: Array, lengths: Array) -> tuple[Array, Array]:
+    """Means of nine neighbours, of fewer at the ends."""
+    inside = _inside(values, lengths)
+    sums, counts = (
+        uniform_filter1d(part.astype(np.float64), _NEIGHBOURS, axis=1, mode="constant")
+        for part in (np.where(inside, values, 0), inside)
+    )
+    return np.where(inside, sums / np.where(inside, counts, 1), 0), lengths
+
+
 REPRESENTATIONS: dict[str, Callable[[Array, Array], tuple[Array, Array]]] = {
     "raw": _raw,
     "differences": _differences,
+    "second_differences": _second_differences,
+    "smooth": _smooth,
 }
 
 
@@ -156,7 +174,7 @@ class ElasticFeatures(TransformerMixin, BaseEstimator):
         lengths: Sequence[int] = (7, 9, 11),
         dilations: Sequence[int] | None = None,
         poolings: Sequence[str] = ("share", "wins", "losses"),
-        representations: Sequence[str] = ("raw", "differences"),
+        representations: Sequence[str] = ("raw", "differences", "second_differences", "smooth"),
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
