@@ -21,7 +21,7 @@ from warplearn import (
 )
 from warplearn._kernels import windows
 from warplearn.base import SHORTER_SERIES_ARE_VALID
-from warplearn.feature_models import _mix, _ridge, _Standardized
+from warplearn.ridge import Standardized, mix, ridge
 
 ALL = ("share", "max", "wins", "losses")
 
@@ -258,7 +258,7 @@ def test_ridge_is_that_of_sklearn(rng, shape):
     Y = F[:, :2] / 10 + rng.normal(size=(shape[0], 2))
     weights = rng.uniform(0.5, 2, shape[0])
     alphas = np.array([0.1, 10.0, 1000.0])
-    got = _ridge(_Standardized.of(F, weights), Y, weights, alphas)
+    got = ridge(Standardized.of(F, weights), Y, weights, alphas)
     Z = StandardScaler().fit_transform(F)
     ref = RidgeCV(alphas).fit(Z, Y, weights)
     assert got.alpha == ref.alpha_
@@ -274,10 +274,10 @@ def test_factors_are_a_ridge_regression(rng):
     root = np.sqrt(weights)[:, None]
     A, b = (root[..., None] * predictions).reshape(-1, 3), (root * targets).ravel()
     ref = Ridge(0.1 * (b @ b), fit_intercept=False).fit(A, b - A.sum(axis=1) / 3)
-    assert _mix(predictions, targets, weights) == pytest.approx(ref.coef_ + 1 / 3)
+    assert mix(predictions, targets, weights) == pytest.approx(ref.coef_ + 1 / 3)
     against = np.stack([targets, -9 * targets], axis=-1)
-    assert _mix(against, targets, weights) == pytest.approx([1.05 / 1.1, 0])
-    assert _mix(-9 * predictions[..., :1], predictions[..., 0], weights).tolist() == [1]
+    assert mix(against, targets, weights) == pytest.approx([1.05 / 1.1, 0])
+    assert mix(-9 * predictions[..., :1], predictions[..., 0], weights).tolist() == [1]
 
 
 def test_classifier_is_a_sum_of_ridge_regressions(rng):
@@ -298,8 +298,8 @@ def test_classifier_is_a_sum_of_ridge_regressions(rng):
         ]
         some = F[:, np.repeat(family, 3)]
         assert some.shape == (40, 96 // 6 * 3)
-        ridge = Ridge(0.01 * some.shape[1]).fit(some, Y, weights)
-        ref = ref + factor * (ridge.predict(some) - mean)
+        one = Ridge(0.01 * some.shape[1]).fit(some, Y, weights)
+        ref = ref + factor * (one.predict(some) - mean)
     assert model.decision_function(X) == pytest.approx(ref, abs=1e-4)
     assert model.predict(X).tolist() == ref.argmax(axis=1).tolist()
     assert (model.alphas_ == 0.01).all()
@@ -314,7 +314,7 @@ def test_factors_find_what_matters(rng):
     steps[y == 1] = steps[y == 1, :1] * (-1) ** np.arange(60)
     X = 5 * walks(rng, (80, 60)) + 2 * steps
     model = ElasticFeatureClassifier(400, random_state=0).fit(X, y)
-    raw, differences, second, smooth = model.factors_.sum(axis=0)
+    _, differences, second, smooth = model.factors_.sum(axis=0)
     assert differences + second > 3 * smooth
     small = model.shrink(X, y, 8)  # one group of kernels, and one family with it
     assert (small.factors_ > 0).sum() == 1

@@ -1,27 +1,23 @@
 """Ridge classification and regression on random elastic features.
 
 Features are standardized, and a ridge regression on targets +1 and -1, one column a class, makes a
-classifier.  There are many more features than cases, so it is solved in the space that the cases
-span, at the price of one matrix of their inner products.
+classifier.  Each family of kernels, those of the same elasticity that slide along the same
+representation of a series, has a regression of its own, and the model is a sum of these with
+non-negative factors: so differences, say, do little harm where the series themselves say it all.
 
-Each family of kernels, those of the same elasticity that slide along the same representation of a
-series, has a regression of its own, and the model is a sum of these with non-negative factors: so
-differences, say, do little harm where the series themselves say it all.
-
-Leave-one-out predictions, which a ridge regression gives away, choose the penalties and factors,
-tell how good the model is, and calibrate probabilities: these are a softmax of the decision values
-times a number, the one with the greatest likelihood on the leave-one-out decisions.
+Leave-one-out predictions choose the penalties and factors (`ridge`), tell how good the model is,
+and calibrate probabilities: these are a softmax of the decision values times a number, the one with
+the greatest likelihood on the leave-one-out decisions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from copy import copy
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from scipy.linalg import eigh, svd
-from scipy.optimize import minimize_scalar, nnls
+from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import r2_score
@@ -32,112 +28,16 @@ from warplearn._kernels.windows import GROUP, REPRESENTATION
 from warplearn.base import check_labels, check_series, check_weights
 from warplearn.features import ElasticFeatures
 from warplearn.mean import Array
+from warplearn.ridge import Standardized, mix, ridge
 from warplearn.series import SeriesCollection
 
 __all__ = ["ElasticFeatureClassifier", "ElasticFeatureRegressor", "Shrinkage"]
 
 ALPHAS = tuple(10.0**exponent for exponent in np.arange(-5, 2.0, 0.5))
-_CHUNK = 4096  # features that are standardized at once
 _CACHE_BYTES = 2**22  # features that are computed and used before the next are
-_TOWARDS_EQUAL = 0.1  # how much families of kernels are held to have equal factors
 _KEEP = 0.7  # of the groups, in each round of shrinking
 
 Model = TypeVar("Model", bound="_ElasticFeatureModel")
-
-
-# Ridge regression
-
-
-class _Solution(NamedTuple):
-    """Coefficients (features, targets) of standardized features, and what led to them."""
-
-    coef: Array
-    alpha: float
-    loo: Array
-
-
-class _Standardized(NamedTuple):
-    """Features as a ridge regression wants them, a few columns at a time."""
-
-    features: Array
-    mean: Array
-    scale: Array
-
-    @classmethod
-    def of(cls, features: Array, weights: Array) -> _Standardized:
-        """Scales are those of the cases as they are, the mean is the weighted one."""
-        parts = (
-            features[:, start : start + _CHUNK] for start in range(0, features.shape[1], _CHUNK)
-        )
-        mean = np.concatenate([weights @ part for part in parts]) / weights.sum()
-        scale = features.std(axis=0, dtype=np.float64)
-        return cls(features, mean, np.where(scale > 1e-7 * (1 + np.abs(mean)), scale, np.inf))
-
-    def some(self, columns: Array) -> _Standardized:
-        """Some of the features."""
-        return _Standardized(self.features[:, columns], self.mean[columns], self.scale[columns])
-
-    def columns(self) -> Iterator[Array]:
-        """Blocks of columns in float64; a feature that is constant is 0."""
-        for start in range(0, len(self.mean), _CHUNK):
-            part = slice(start, start + _CHUNK)
-            yield (self.features[:, part] - self.mean[part]) / self.scale[part]
-
-
-def _ridge(X: _Standardized, Y: Array, weights: Array, alphas: Array) -> _Solution:
-    """Ridge regression with the penalty that has the least leave-one-out error.
-
-    With Z = U diag(s) V' the features of the cases, each case times the root r of its weight, what
-    a penalty a predicts of the targets r Y is U diag(s^2 / (s^2 + a)) U' r Y, and what it misses
-    of a case that is left out is what it misses of it, divided by 1 - the case's leverage.
-    """
-    root = np.sqrt(weights)[:, None]
-    T = root * (Y - np.average(Y, axis=0, weights=weights))
-    if len(Y) < len(X.mean):
-        products = sum(Z @ Z.T for Z in (root * block for block in X.columns()))
-        squares, U = eigh(products, driver="evd")
-    else:
-        U, singular, _ = svd(root * np.hstack(list(X.columns())), full_matrices=False)
-        squares = singular**2
-    kept = squares > 1e-10 * squares.max()
-    U, squares = U[:, kept], squares[kept]
-    along = U.T @ T
-    missed = []
-    for alpha in alphas:
-        fitted = squares / (squares + alpha)
-        leverage = U**2 @ fitted + weights / weights.sum()  # the latter of the intercept
-        missed.append((T - U @ (fitted[:, None] * along)) / root / (1 - leverage)[:, None])
-    best = int(np.argmin([weights @ (misses**2).sum(axis=1) for misses in missed]))
-    dual = root * (U @ (along / (squares + alphas[best])[:, None]))
-    coef = np.concatenate([block.T @ dual for block in X.columns()])
-    return _Solution(coef, alphas[best], Y - missed[best])
-
-
-def _mix(predictions: Array, targets: Array, weights: Array) -> Array:
-    """Non-negative factors of several predictions whose sum is nearest to the targets.
-
-    Parameters
-    ----------
-    predictions : array (cases, targets, kinds)
-        Leave-one-out predictions, which know as little of a case as predictions of a new one.
-    targets : array (cases, targets)
-        Both less the mean of the targets.
-    weights : array (cases,)
-
-    Notes
-    -----
-    A ridge regression again, towards equal factors, as the cases may be few.
-    """
-    kinds = predictions.shape[-1]
-    root = np.sqrt(weights)[:, None]
-    pull = np.sqrt(_TOWARDS_EQUAL) * np.linalg.norm(root * targets)
-    A = np.vstack([(root[..., None] * predictions).reshape(-1, kinds), pull * np.eye(kinds)])
-    b = np.concatenate([(root * targets).ravel(), np.full(kinds, pull / kinds)])
-    factors: Array = nnls(A, b)[0]
-    return factors if factors.any() else np.full(kinds, 1 / kinds)
-
-
-# Estimators
 
 
 class Shrinkage(NamedTuple):
@@ -229,14 +129,14 @@ class _ElasticFeatureModel(BaseEstimator):
         shape = len(elasticities), len(self.features_.means_)
         rows = np.searchsorted(elasticities, self.features_.elasticities_)
         family_of = np.ravel_multi_index((rows, groups[:, REPRESENTATION]), shape)
-        X = _Standardized.of(features, weights)
+        X = Standardized.of(features, weights)
         families, family_of = np.unique(family_of, return_inverse=True)
         family_of = np.repeat(family_of, len(X.mean) // len(groups))
         columns = [np.flatnonzero(family_of == family) for family in range(len(families))]
-        solutions = [_ridge(X.some(of), Y, weights, alphas * len(of)) for of in columns]
+        solutions = [ridge(X.some(of), Y, weights, alphas * len(of)) for of in columns]
         mean = np.average(Y, axis=0, weights=weights)
         left_out = np.stack([solution.loo for solution in solutions], axis=-1) - mean[:, None]
-        factors = _mix(left_out, Y - mean, weights)
+        factors = mix(left_out, Y - mean, weights)
         coef = np.empty((len(X.mean), Y.shape[1]))
         for of, factor, solution in zip(columns, factors, solutions, strict=True):
             coef[of] = factor * solution.coef

@@ -126,10 +126,11 @@ class ElasticFeatures(TransformerMixin, BaseEstimator):
     poolings : sequence of str, default=("share", "wins", "losses")
         Some of "share" (of the positions whose output is above the bias), "max" (output), "wins"
         and "losses" (share of the positions with the largest, the smallest output of the group).
-    representations : sequence of str, default=("raw", "differences")
-        What kernels slide along: the series, or differences of neighbours, both standardized with
-        the mean and deviation of all training elements of a channel.  Each entry gets as many
-        kernels; one that is named twice gets twice as many.
+    representations : sequence of str, default: all four
+        What kernels slide along: "raw" is the series, "differences" of neighbours and
+        "second_differences" are what they say, "smooth" are means of nine neighbours; all are
+        standardized with the mean and deviation of all training elements of a channel.  Each
+        entry gets as many kernels; one that is named twice gets twice as many.
     random_state : int, RandomState or None
     n_jobs : int, optional
         Threads; None is Numba's current setting, -1 all cores.  Features do not depend on it.
