@@ -238,7 +238,6 @@ CANDIDATES: dict[str, Callable[[int], Any]] = {
     "m = 1": _elastic(elasticities=(1,)),
     "wins, losses": _elastic(poolings=("wins", "losses")),
     "share": _elastic(poolings=("share",)),
-    "16,000 kernels": _elastic(16_000),
 }
 _MOST_CASES = 300  # of a training file, for time's sake
 
