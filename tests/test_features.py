@@ -21,7 +21,7 @@ from warplearn import (
 )
 from warplearn._kernels import windows
 from warplearn.base import SHORTER_SERIES_ARE_VALID
-from warplearn.feature_models import _ridge, _Standardized
+from warplearn.ridge import Standardized, mix, ridge
 
 ALL = ("share", "max", "wins", "losses")
 
@@ -32,7 +32,10 @@ ALL = ("share", "max", "wins", "losses")
 def represented(features, x, name):
     """One series (channels, time) as its kernels see it."""
     r = features._distinct.index(name)
-    x = x if name == "raw" else np.diff(x) if x.shape[1] > 1 else np.zeros_like(x)
+    for _ in range({"differences": 1, "second_differences": 2}.get(name, 0)):
+        x = np.diff(x) if x.shape[1] > 1 else np.zeros_like(x)
+    if name == "smooth":
+        x = np.stack([x[:, max(0, t - 4) : t + 5].mean(axis=1) for t in range(x.shape[1])], axis=1)
     return (x - features.means_[r][:, None]) / features.scales_[r][:, None]
 
 
@@ -85,10 +88,8 @@ def test_one_column_is_a_dilated_convolution(rng):
         kernel = features.kernel(i)
         taps = np.zeros((len(kernel.matrix) - 1) * kernel.dilation + 1)
         taps[:: kernel.dilation] = kernel.matrix[:, 0]
-        r = features._distinct.index(kernel.representation)
         for case, x in enumerate(X):
-            z = x if kernel.representation == "raw" else np.diff(x)
-            z = np.pad((z - features.means_[r]) / features.scales_[r], kernel.padding)
+            z = np.pad(represented(features, x[None], kernel.representation)[0], kernel.padding)
             output = np.correlate(z, taps, mode="valid")
             # An output may differ from the bias by rounding only: the bias is one of them.
             near = np.abs(output - kernel.bias) < 1e-4
@@ -96,7 +97,7 @@ def test_one_column_is_a_dilated_convolution(rng):
             assert abs(got[case, i, 0] - share) <= near.mean() + 1e-6
             assert got[case, i, 1] == pytest.approx(output.max(), abs=1e-4)
         seen.add((kernel.dilation > 1, kernel.padding > 0, kernel.representation))
-    assert len(seen) == 8  # all kinds were there
+    assert len(seen) == 16  # all kinds were there
 
 
 @pytest.mark.parametrize(("channels", "elasticities"), [(1, (1, 2, 3)), (3, (1, 2))])
@@ -257,25 +258,67 @@ def test_ridge_is_that_of_sklearn(rng, shape):
     Y = F[:, :2] / 10 + rng.normal(size=(shape[0], 2))
     weights = rng.uniform(0.5, 2, shape[0])
     alphas = np.array([0.1, 10.0, 1000.0])
-    got = _ridge(_Standardized.of(F), Y, weights, alphas)
+    got = ridge(Standardized.of(F, weights), Y, weights, alphas)
     Z = StandardScaler().fit_transform(F)
     ref = RidgeCV(alphas).fit(Z, Y, weights)
     assert got.alpha == ref.alpha_
     assert got.coef.T == pytest.approx(ref.coef_, abs=1e-8)
-    assert got.intercept == pytest.approx(ref.intercept_)
     one = Ridge(got.alpha).fit(Z[1:], Y[1:], weights[1:])
     assert got.loo[0] == pytest.approx(one.predict(Z[:1])[0], abs=1e-8)
 
 
-def test_classifier_is_ridge_on_features(rng):
+def test_factors_are_a_ridge_regression(rng):
+    """Where none of them is held at 0 they are one towards equal factors."""
+    predictions, weights = rng.normal(size=(50, 2, 3)), rng.uniform(0.5, 2, 50)
+    targets = predictions @ [0.2, 0.7, 0.3] + rng.normal(size=(50, 2))
+    root = np.sqrt(weights)[:, None]
+    A, b = (root[..., None] * predictions).reshape(-1, 3), (root * targets).ravel()
+    ref = Ridge(0.1 * (b @ b), fit_intercept=False).fit(A, b - A.sum(axis=1) / 3)
+    assert mix(predictions, targets, weights) == pytest.approx(ref.coef_ + 1 / 3)
+    against = np.stack([targets, -9 * targets], axis=-1)
+    assert mix(against, targets, weights) == pytest.approx([1.05 / 1.1, 0])
+    assert mix(-9 * predictions[..., :1], predictions[..., 0], weights).tolist() == [1]
+
+
+def test_classifier_is_a_sum_of_ridge_regressions(rng):
     X, y = bumps(rng, 40, classes=3)
-    model = ElasticFeatureClassifier(80, alphas=(0.01,), random_state=0).fit(X, y)
-    F = ElasticFeatures(80, random_state=0).fit_transform(X)
-    scaler = StandardScaler().fit(F.astype(float))
+    weights = rng.uniform(0.5, 2, 40)
+    names = ("raw", "smooth", "differences")
+    model = ElasticFeatureClassifier(96, alphas=(0.01,), representations=names, random_state=0)
+    model.fit(X, y, weights)
+    features = ElasticFeatures(96, representations=names, random_state=0)
+    F = StandardScaler().fit_transform(features.fit_transform(X).astype(float))
     Y = np.where(y[:, None] == np.arange(3), 1.0, -1.0)
-    ref = Ridge(0.01 * F.shape[1]).fit(scaler.transform(F), Y)
-    assert model.decision_function(X) == pytest.approx(ref.predict(scaler.transform(F)), abs=1e-4)
-    assert model.predict(X).tolist() == ref.predict(scaler.transform(F)).argmax(axis=1).tolist()
+    kernels = [features.kernel(i) for i in range(96)]
+    mean = ref = np.average(Y, axis=0, weights=weights)
+    assert model.factors_.shape == (2, 3)
+    for (row, column), factor in np.ndenumerate(model.factors_):
+        family = [
+            k.matrix.shape[1] == row + 1 and k.representation == names[column] for k in kernels
+        ]
+        some = F[:, np.repeat(family, 3)]
+        assert some.shape == (40, 96 // 6 * 3)
+        one = Ridge(0.01 * some.shape[1]).fit(some, Y, weights)
+        ref = ref + factor * (one.predict(some) - mean)
+    assert model.decision_function(X) == pytest.approx(ref, abs=1e-4)
+    assert model.predict(X).tolist() == ref.argmax(axis=1).tolist()
+    assert (model.alphas_ == 0.01).all()
+    assert model.factors_.min() >= 0
+    assert model.factors_.max() > 0.2
+
+
+def test_factors_find_what_matters(rng):
+    """Steps up and down in turn or not: differences show it, means of neighbours hardly."""
+    y = np.arange(80) % 2
+    steps = rng.choice([-1, 1], (80, 60))
+    steps[y == 1] = steps[y == 1, :1] * (-1) ** np.arange(60)
+    X = 5 * walks(rng, (80, 60)) + 2 * steps
+    model = ElasticFeatureClassifier(400, random_state=0).fit(X, y)
+    _, differences, second, smooth = model.factors_.sum(axis=0)
+    assert differences + second > 3 * smooth
+    small = model.shrink(X, y, 8)  # one group of kernels, and one family with it
+    assert (small.factors_ > 0).sum() == 1
+    assert np.isnan(small.alphas_).sum() == 7
 
 
 @pytest.mark.parametrize("classes", [2, 4])
@@ -338,6 +381,7 @@ def test_regressor(rng):
 
 def test_shrinking(rng):
     X, y = bumps(rng, 200, 3)
+    X += rng.normal(0, 0.25, X.shape)  # hard enough for few kernels to make errors
     model = ElasticFeatureClassifier(800, random_state=0).fit(X[:60], y[:60])
     before = model.decision_function(X)
     small = model.shrink(X[:60], y[:60], 60)
@@ -369,7 +413,7 @@ def test_series_of_nothing_but_constants():
 ESTIMATORS = [
     ElasticFeatures(16, random_state=0),
     ElasticFeatureClassifier(40, random_state=0),
-    ElasticFeatureRegressor(40, random_state=0),
+    ElasticFeatureRegressor(160, random_state=0),
 ]
 BIASES_ARE_DRAWN = (
     "biases are drawn from the training series, and from repeated ones others are drawn than from "

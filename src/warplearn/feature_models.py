@@ -1,111 +1,43 @@
 """Ridge classification and regression on random elastic features.
 
-Features are standardized, and one ridge regression on targets +1 and -1, one column a class, makes
-a classifier.  There are many more features than cases, so the problem is rotated into the space
-that the cases span: penalties, predictions and leave-one-out predictions stay what they were, at
-the price of one matrix of inner products of the cases.
+Features are standardized, and a ridge regression on targets +1 and -1, one column a class, makes a
+classifier.  Each family of kernels, those of the same elasticity that slide along the same
+representation of a series, has a regression of its own, and the model is a sum of these with
+non-negative factors: so differences, say, do little harm where the series themselves say it all.
 
-Leave-one-out predictions, which a ridge regression gives away, choose the penalty, tell how good
-the model is, and calibrate probabilities: these are a softmax of the decision values times a
-factor, the one with the greatest likelihood on the leave-one-out decisions.
+Leave-one-out predictions choose the penalties and factors (`ridge`), tell how good the model is,
+and calibrate probabilities: these are a softmax of the decision values times a number, the one with
+the greatest likelihood on the leave-one-out decisions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from copy import copy
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from scipy.linalg import eigh
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.linear_model import Ridge, RidgeCV
 from sklearn.metrics import r2_score
 from sklearn.utils import check_scalar, compute_sample_weight
 from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_or_1d
 
-from warplearn._kernels.windows import GROUP
+from warplearn._kernels.windows import GROUP, REPRESENTATION
 from warplearn.base import check_labels, check_series, check_weights
 from warplearn.features import ElasticFeatures
 from warplearn.mean import Array
+from warplearn.ridge import Standardized, mix, ridge
 from warplearn.series import SeriesCollection
 
 __all__ = ["ElasticFeatureClassifier", "ElasticFeatureRegressor", "Shrinkage"]
 
 ALPHAS = tuple(10.0**exponent for exponent in np.arange(-5, 2.0, 0.5))
-_CHUNK = 4096  # features that are standardized at once
 _CACHE_BYTES = 2**22  # features that are computed and used before the next are
 _KEEP = 0.7  # of the groups, in each round of shrinking
 
 Model = TypeVar("Model", bound="_ElasticFeatureModel")
-
-
-# Ridge regression
-
-
-class _Solution(NamedTuple):
-    """Coefficients (features, targets) of standardized features, and what led to them."""
-
-    coef: Array
-    intercept: Array
-    alpha: float
-    loo: Array
-
-
-class _Standardized(NamedTuple):
-    """Features as a ridge regression wants them, a few columns at a time."""
-
-    features: Array
-    mean: Array
-    scale: Array
-
-    @classmethod
-    def of(cls, features: Array) -> _Standardized:
-        mean = features.mean(axis=0, dtype=np.float64)
-        scale = features.std(axis=0, dtype=np.float64)
-        return cls(features, mean, np.where(scale > 1e-7 * (1 + np.abs(mean)), scale, np.inf))
-
-    def columns(self) -> Iterator[tuple[slice, Array]]:
-        """Blocks of columns in float64; a feature that is constant is 0."""
-        for start in range(0, len(self.mean), _CHUNK):
-            part = slice(start, start + _CHUNK)
-            yield part, (self.features[:, part] - self.mean[part]) / self.scale[part]
-
-
-def _span(X: _Standardized) -> tuple[Array, Array]:
-    """Coordinates Z of the cases in the space they span, and B with Z = X X' B."""
-    products = sum(block @ block.T for _, block in X.columns())
-    values, vectors = eigh(products)
-    kept = values > values[-1] * 1e-10
-    root = np.sqrt(values[kept])
-    return vectors[:, kept] * root, vectors[:, kept] / root
-
-
-def _ridge(X: _Standardized, Y: Array, weights: Array, alphas: Array) -> _Solution:
-    """Ridge regression with the penalty that has the least leave-one-out error."""
-    narrow = len(X.features) >= len(X.mean)
-    if narrow:
-        Z = np.hstack([block for _, block in X.columns()])
-    else:
-        Z, back = _span(X)
-    if not Z.size:  # all features are constant
-        Z = np.zeros((len(Y), 1))
-        back = Z
-    search = RidgeCV(alphas, scoring="neg_mean_squared_error", store_cv_results=True)
-    left_out = search.fit(Z, Y, weights).cv_results_  # predictions (cases, targets, alphas)
-    errors = np.einsum("i,ija->a", weights, (left_out - Y[..., None]) ** 2)
-    best = int(errors.argmin())
-    found = Ridge(alphas[best]).fit(Z, Y, weights)
-    coef = np.atleast_2d(found.coef_).T
-    if not narrow:
-        dual = back @ coef
-        coef = np.concatenate([block.T @ dual for _, block in X.columns()])
-    return _Solution(coef, np.atleast_1d(found.intercept_), alphas[best], left_out[..., best])
-
-
-# Estimators
 
 
 class Shrinkage(NamedTuple):
@@ -132,7 +64,7 @@ class _ElasticFeatureModel(BaseEstimator):
         lengths: Sequence[int] = (7, 9, 11),
         dilations: Sequence[int] | None = None,
         poolings: Sequence[str] = ("share", "wins", "losses"),
-        representations: Sequence[str] = ("raw", "differences"),
+        representations: Sequence[str] = ("raw", "differences", "second_differences", "smooth"),
         alphas: Sequence[float] = ALPHAS,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -174,7 +106,7 @@ class _ElasticFeatureModel(BaseEstimator):
         return *self._encode(targets[counts], weights[counts]), X
 
     def fit(self: Model, X: Any, y: Any, sample_weight: Any = None) -> Model:
-        """Draw features, and fit a ridge regression to them.
+        """Draw features, and fit ridge regressions to them.
 
         Parameters
         ----------
@@ -191,15 +123,33 @@ class _ElasticFeatureModel(BaseEstimator):
         return self
 
     def _solve(self, features: Array, Y: Array, weights: Array) -> None:
-        X = _Standardized.of(features)
-        solution = _ridge(X, Y, weights, self._checked_alphas() * len(X.mean))
-        self.coef_ = (solution.coef / X.scale[:, None]).T
-        self.intercept_ = solution.intercept - (X.mean / X.scale) @ solution.coef
-        self.alpha_ = solution.alpha / len(X.mean)
-        self.loo_score_ = self._quality(Y, solution.loo, weights)
-        self._calibrate(Y, solution.loo, weights)
+        """A ridge regression for each family of kernels, and the best sum of them."""
+        groups, alphas = self.features_.groups_, self._checked_alphas()
+        elasticities = np.unique(self.elasticities)
+        shape = len(elasticities), len(self.features_.means_)
+        rows = np.searchsorted(elasticities, self.features_.elasticities_)
+        family_of = np.ravel_multi_index((rows, groups[:, REPRESENTATION]), shape)
+        X = Standardized.of(features, weights)
+        families, family_of = np.unique(family_of, return_inverse=True)
+        family_of = np.repeat(family_of, len(X.mean) // len(groups))
+        columns = [np.flatnonzero(family_of == family) for family in range(len(families))]
+        solutions = [ridge(X.some(of), Y, weights, alphas * len(of)) for of in columns]
+        mean = np.average(Y, axis=0, weights=weights)
+        left_out = np.stack([solution.loo for solution in solutions], axis=-1) - mean[:, None]
+        factors = mix(left_out, Y - mean, weights)
+        coef = np.empty((len(X.mean), Y.shape[1]))
+        for of, factor, solution in zip(columns, factors, solutions, strict=True):
+            coef[of] = factor * solution.coef
+        self.factors_, self.alphas_ = np.zeros(shape), np.full(shape, np.nan)
+        self.factors_.flat[families] = factors
+        self.alphas_.flat[families] = [s.alpha / len(s.coef) for s in solutions]
+        self.coef_ = (coef / X.scale[:, None]).T
+        self.intercept_ = mean - self.coef_ @ X.mean
         # What a group of kernels contributes: the sum of squares over its features and targets.
-        self.importances_ = (solution.coef**2).reshape(len(self.features_.groups_), -1).sum(axis=1)
+        self.importances_ = (coef**2).reshape(len(groups), -1).sum(axis=1)
+        loo = mean + left_out @ factors
+        self.loo_score_ = self._quality(Y, loo, weights)
+        self._calibrate(Y, loo, weights)
 
     def _checked_alphas(self) -> Array:
         alphas = np.asarray(self.alphas, np.float64)
@@ -208,7 +158,7 @@ class _ElasticFeatureModel(BaseEstimator):
         return alphas
 
     def _decide(self, X: Any) -> Array:
-        """Predictions (cases, targets) of the ridge regression."""
+        """Predictions (cases, targets)."""
         check_is_fitted(self)
         collection = check_series(self, X, reset=False)
         step = max(1, _CACHE_BYTES // (self.coef_.shape[1] * self.coef_.itemsize))
@@ -282,10 +232,12 @@ class ElasticFeatureClassifier(ClassifierMixin, _ElasticFeatureModel):
     coef_ : array of shape (1 or classes, features)
         Coefficients of the features as they are, not standardized.
     intercept_ : array of shape (1 or classes,)
-    alpha_ : float
-        The penalty.
+    factors_, alphas_ : array of shape (different elasticities, different representations)
+        Factors and penalties of the regressions that the model is the sum of, one for each family
+        of kernels; 0 and NaN if the family is empty.
     loo_score_ : float
-        Weighted share of the training series that are right when left out.
+        Weighted share of the training series that are right when left out.  Penalties and factors
+        were chosen with the same predictions, so it is a little too good.
     sharpness_ : float
         The factor of decision values in probabilities.
     importances_ : array of shape (groups,)
@@ -312,7 +264,7 @@ class ElasticFeatureClassifier(ClassifierMixin, _ElasticFeatureModel):
         lengths: Sequence[int] = (7, 9, 11),
         dilations: Sequence[int] | None = None,
         poolings: Sequence[str] = ("share", "wins", "losses"),
-        representations: Sequence[str] = ("raw", "differences"),
+        representations: Sequence[str] = ("raw", "differences", "second_differences", "smooth"),
         alphas: Sequence[float] = ALPHAS,
         class_weight: Any = None,
         random_state: Any = None,
@@ -407,7 +359,7 @@ class ElasticFeatureRegressor(RegressorMixin, _ElasticFeatureModel):
 
     Attributes
     ----------
-    features_, coef_, intercept_, alpha_, importances_, shrinkage_
+    features_, coef_, intercept_, factors_, alphas_, importances_, shrinkage_
         As for `ElasticFeatureClassifier`; there is one target.
     loo_score_ : float
         Weighted R^2 of the leave-one-out predictions.

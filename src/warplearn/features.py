@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import uniform_filter1d
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state, check_scalar
 from sklearn.utils.validation import check_is_fitted
@@ -40,6 +41,7 @@ POOLINGS = {
     "losses": windows.LOSSES,
 }
 _MOST_CHANNELS = 9  # of a kernel, as in ROCKET
+_NEIGHBOURS = 9  # of which the smooth representation is the mean
 
 
 # Representations: (cases, time, channels) and lengths to the same.
@@ -61,9 +63,25 @@ def _differences(values: Array, lengths: Array) -> tuple[Array, Array]:
     return np.where(_inside(values, lengths - 1), steps, 0), np.maximum(lengths - 1, 1)
 
 
+def _second_differences(values: Array, lengths: Array) -> tuple[Array, Array]:
+    return _differences(*_differences(values, lengths))
+
+
+def _smooth(values: Array, lengths: Array) -> tuple[Array, Array]:
+    """Means of nine neighbours, of fewer at the ends."""
+    inside = _inside(values, lengths)
+    sums, counts = (
+        uniform_filter1d(part.astype(np.float64), _NEIGHBOURS, axis=1, mode="constant")
+        for part in (np.where(inside, values, 0), inside)
+    )
+    return np.where(inside, sums / np.where(inside, counts, 1), 0), lengths
+
+
 REPRESENTATIONS: dict[str, Callable[[Array, Array], tuple[Array, Array]]] = {
     "raw": _raw,
     "differences": _differences,
+    "second_differences": _second_differences,
+    "smooth": _smooth,
 }
 
 
@@ -108,10 +126,11 @@ class ElasticFeatures(TransformerMixin, BaseEstimator):
     poolings : sequence of str, default=("share", "wins", "losses")
         Some of "share" (of the positions whose output is above the bias), "max" (output), "wins"
         and "losses" (share of the positions with the largest, the smallest output of the group).
-    representations : sequence of str, default=("raw", "differences")
-        What kernels slide along: the series, or differences of neighbours, both standardized with
-        the mean and deviation of all training elements of a channel.  Each entry gets as many
-        kernels; one that is named twice gets twice as many.
+    representations : sequence of str, default: all four
+        What kernels slide along: "raw" is the series, "differences" of neighbours and
+        "second_differences" are what they say, "smooth" are means of nine neighbours; all are
+        standardized with the mean and deviation of all training elements of a channel.  Each
+        entry gets as many kernels; one that is named twice gets twice as many.
     random_state : int, RandomState or None
     n_jobs : int, optional
         Threads; None is Numba's current setting, -1 all cores.  Features do not depend on it.
@@ -156,7 +175,7 @@ class ElasticFeatures(TransformerMixin, BaseEstimator):
         lengths: Sequence[int] = (7, 9, 11),
         dilations: Sequence[int] | None = None,
         poolings: Sequence[str] = ("share", "wins", "losses"),
-        representations: Sequence[str] = ("raw", "differences"),
+        representations: Sequence[str] = ("raw", "differences", "second_differences", "smooth"),
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
