@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from dataclasses import replace
+from importlib.util import find_spec
 from io import StringIO
 
 import numpy as np
@@ -29,6 +30,7 @@ from warplearn.experiments import journal as journals
 from warplearn.experiments import progress as displays
 from warplearn.experiments.journal import Journal, read_lines
 from warplearn.experiments.runner import _all_jobs
+from warplearn.experiments.spec import estimator_class
 from warplearn.experiments.trials import choose, folds_of
 
 SMALL = {
@@ -91,6 +93,40 @@ def test_shipped_studies_are_the_papers():
     assert list(grids["eLSVM"]["lam"]) == [2.0**k for k in range(-10, 0)]
     assert [len(method.candidates()) for method in comparison.methods] == [1, 1, 1, 11, 11, 99, 110]
     assert len(comparison.datasets) == 13  # Coffee in both versions
+
+
+def test_studies_beyond_the_paper_are_on_its_sets():
+    comparison, beyond = Study.read("comparison"), Study.read("beyond")
+    assert set(comparison.datasets) - set(beyond.datasets) == {"Yoga"}
+    assert [method.estimator for method in beyond.methods] == [
+        "ElasticFeatureClassifier",
+        "ElasticMLPClassifier",
+    ]
+    if find_spec("torch") is None:
+        with pytest.raises(StudyError, match=r"ElasticNetClassifier cannot be used.*\[torch\]"):
+            Study.read("deep")
+    else:
+        assert Study.read("deep").datasets == beyond.datasets
+
+
+@pytest.mark.parametrize(
+    ("estimator", "parameters"),
+    [
+        ("ElasticFeatureClassifier", {"n_kernels": 64}),
+        ("ElasticMLPClassifier", {"units": 4, "elasticity": 3, "max_iter": 3}),
+    ],
+)
+def test_methods_without_lanes(tmp_path, bumps, estimator, parameters):
+    method = {"name": "it", "estimator": estimator, "parameters": parameters}
+    study = Study.of(changed(methods=[method], trials=2))
+    path = tmp_path / "rows.jsonl"
+    assert run(study, [bumps], path, n_jobs=1, progress=silent()) == {}
+    rows = read_rows(path)
+    assert [row["trial"] for row in rows] == [0, 1]
+    model = estimator_class(estimator)(**parameters, random_state=rows[1]["seed"])
+    model.fit(bumps.X[bumps.train], bumps.y[bumps.train])
+    wrong = model.predict(bumps.X[bumps.test]) != bumps.y[bumps.test]
+    assert rows[1]["error"] == pytest.approx(100 * wrong.mean(), abs=1e-3)
 
 
 def test_of_equals_the_largest_rate_comes_first():
@@ -166,7 +202,7 @@ def test_toml_files(tmp_path):
     file.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(StudyError, match="not a text file"):
         Study.read(file)
-    with pytest.raises(StudyError, match="comparison, demo, elasticity or a TOML file, got 'nope'"):
+    with pytest.raises(StudyError, match="demo, elasticity or a TOML file, got 'nope'"):
         Study.read("nope")
 
 

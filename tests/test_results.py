@@ -74,7 +74,7 @@ def test_table():
     assert table.columns == ["data set", "NN+ALL", "eLSVM", "reading"]
     assert table.rows == [
         ["GunPoint", "12.0 * (9.3)", "9.0 (9.0 ±2.8)", "green (yellow)"],
-        ["Yoga †", "", "20.0 * (20.8 ±1.1)", " (red)"],
+        ["Yoga †", "", "20.0 * (20.8 ±1.1)", ""],
         ["WarpedBumps", "", "1.0", ""],
     ]
     shown = table.markdown()
@@ -83,8 +83,24 @@ def test_table():
     assert "0 of 1 entries of NN+ALL" in shown
     assert "† Yoga has no test series here: 10-fold cross-validation" in shown
     assert "Generated data, not the archive's: WarpedBumps." in shown
+    assert "0 of 1 data sets have the paper's reading" in shown
     with pytest.raises(ValueError, match="no trials"):
         results.table_of([])
+
+
+def test_means_are_over_the_papers_sets_that_all_methods_have():
+    rows = [
+        row("GunPoint", "eFEAT", 1.0), row("GunPoint", "eMLP", 4.0),
+        row("Coffee2011", "eFEAT", 2.0), row("Coffee2011", "eMLP", 5.0),
+        row("Coffee", "eFEAT", 9.0), row("Coffee", "eMLP", 9.0),
+        row("Wafer", "eFEAT", 50.0),
+    ]  # fmt: skip
+    table = results.table_of(rows)
+    assert table.columns == ["data set", "eFEAT", "eMLP"]  # nothing to read without neighbours
+    assert [line[0] for line in table.rows] == ["Coffee2011", "Coffee", "Wafer", "GunPoint"]
+    mean = "Mean over 2 of the paper's sets, not Coffee, Wafer: eFEAT 1.50, eMLP 4.50."
+    assert mean in table.notes
+    assert not any("data sets have the paper's reading" in note for note in table.notes)
 
 
 ELASTICITY = [

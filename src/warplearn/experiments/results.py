@@ -180,7 +180,8 @@ class Totals(NamedTuple):
         if not self.seconds:
             return "no run has come to its end"
         minutes, speed = self.seconds / 60, self.cells / self.seconds / 1e9
-        return f"{minutes:.1f} minutes, {self.cells:.3g} cells, {speed:.1f} billion a second"
+        counted = f", {self.cells:.3g} cells, {speed:.1f} billion a second" if self.cells else ""
+        return f"{minutes:.1f} minutes{counted}"
 
 
 def totals(path: str | Path) -> Totals:
@@ -228,7 +229,7 @@ def comparison_table(rows: Sequence[Line]) -> Table:
     for dataset, (ours, theirs) in sorted(colours.items(), key=lambda item: _place(item[0])):
         own = [entries.get((dataset, method)) for method in methods]
         crossed = any(each is not None and each.protocol != "test" for each in own)
-        colour = f"{ours} ({theirs})" if theirs else ours
+        colour = f"{ours} ({theirs})" if ours and theirs else ours
         name = f"{dataset} †" if crossed else dataset
         lines.append([name, *(_cell(each) for each in own), colour])
     columns = ["data set", *methods, "reading"]
