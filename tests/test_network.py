@@ -82,7 +82,9 @@ def test_a_step_follows_the_gradient_of_the_risk(rng, activation, loss):
 def test_a_network_of_one_lane_per_unit_is_its_definition(data):
     X, y = data
     model = ElasticMLPClassifier(**SMALL).fit(X, y)
-    scores = np.stack([elastic_inner_product(X, w) for w in model.coef_], axis=1)
+    assert (model.mean_[0], model.scale_[0]) == pytest.approx((X.mean(), X.std()))
+    Z = (X - X.mean()) / X.std()
+    scores = np.stack([elastic_inner_product(Z, w) for w in model.coef_], axis=1)
     hidden = np.tanh(scores + model.intercept_)
     outputs = hidden @ model.output_coef_ + model.output_intercept_
     assert model.transform(X) == pytest.approx(hidden)
@@ -191,6 +193,12 @@ def test_initial_scores_are_standardized(data):
     assert hidden.std(axis=0) == pytest.approx(np.ones(4))
 
 
+def test_level_and_size_of_the_series_do_not_matter(data):
+    X, y = data
+    one, other = (ElasticMLPClassifier(**SMALL).fit(Z, y) for Z in (X, 300 + 50 * X))
+    assert other.predict_proba(300 + 50 * X) == pytest.approx(one.predict_proba(X), abs=1e-6)
+
+
 def test_weights_of_examples_and_classes(data):
     X, y = data
     some = np.arange(24) % 3 > 0
@@ -239,6 +247,10 @@ def test_a_warm_start_goes_on(data):
     model = ElasticMLPClassifier(**SMALL, warm_start=True).fit(X, y)
     first = model.solution_.risk
     assert model.fit(X, y).solution_.risk < first
+    with pytest.raises(ValueError, match=r"X must have 1 channel\(s\), .* got 2"):
+        model.fit(np.stack([X, X], axis=1), y)
+    with pytest.raises(ValueError, match="y must have 2 classes or targets, .* got 3"):
+        model.fit(X, np.arange(24) % 3)
 
 
 def test_partial_fit_is_an_epoch(data):

@@ -1,9 +1,10 @@
 """Elastic neural networks (example 4 of the paper) under scikit-learn's contract.
 
 A hidden unit is an elastic linear function with an activation, `h_u(x) = a(b_u + sigma_{W_u}(x))`;
-the outputs are linear in the hidden units.  The matrices W_u stand side by side and are trained by
-the generalized gradient method that trains linear models: all that is new is the layer behind the
-scores (`Layer`), and a share of the series that is held out to tell when to stop.
+the outputs are linear in the hidden units.  Series are standardized, all with the same numbers.
+The matrices W_u stand side by side and are trained by the generalized gradient method that trains
+linear models: all that is new is the layer behind the scores (`Layer`), and a share of the series
+that is held out to tell when to stop.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ from warplearn.base import (
     check_not_negative,
     check_series,
     check_weights,
+    element_scales,
     hold_out,
+    standardized,
     weigh_classes,
 )
 from warplearn.linear_model import best_restarts, columns_for
@@ -131,6 +134,8 @@ class ElasticMLP(BaseEstimator, metaclass=ABCMeta):
         Weight matrices of the hidden units.
     intercept_ : array (units,)
     output_coef_, output_intercept_ : arrays (units, outputs) and (outputs,)
+    mean_, scale_ : arrays (channels,)
+        What the elements of series are standardized with.
     n_iter_ : int
         Epochs.
     history_ : array (n_iter_,)
@@ -177,9 +182,10 @@ class ElasticMLP(BaseEstimator, metaclass=ABCMeta):
         """Train on targets (cases, outputs); what is held out has its share of all `strata`."""
         self._check_parameters()
         self._random_state = check_random_state(self.random_state)
+        warm = self.warm_start and hasattr(self, "coef_")
+        X = self._scaled(X, reset=not warm)
         held_out = hold_out(self.validation_share, weights, strata, self._random_state)
         cases = np.setdiff1d(np.flatnonzero(weights), held_out)
-        warm = self.warm_start and hasattr(self, "coef_")
         models = (
             [self._model_from_coef(X, targets)]
             if warm
@@ -193,19 +199,32 @@ class ElasticMLP(BaseEstimator, metaclass=ABCMeta):
     def _partial_fit(self, X: SeriesCollection, targets: Array, weights: Array) -> None:
         """Train for one epoch."""
         self._check_parameters()
-        if hasattr(self, "coef_"):
-            self.n_features_in_ = max(self.coef_.shape[1], X.max_length)
-            model = self._model_from_coef(X, targets)
-        else:
+        first = not hasattr(self, "coef_")
+        X = self._scaled(X, reset=first)
+        if first:
             self._random_state = check_random_state(self.random_state)
             self.t_ = 0
             model = self._new_models(X, np.arange(len(X)), targets.shape[1])[0]
+        else:
+            self.n_features_in_ = max(self.coef_.shape[1], X.max_length)
+            model = self._model_from_coef(X, targets)
         solution = self._solve(
             X, targets, [model], self._split(weights), Stopping(self.t_ + 1, "risk", False),
             first_epoch=self.t_,
         )[0]  # fmt: skip
         self._adopt(solution)
         self.t_ += 1
+
+    def _scaled(self, X: SeriesCollection, *, reset: bool) -> SeriesCollection:
+        """Standardized series; with `reset` they say with what."""
+        if reset:
+            self.mean_, self.scale_ = element_scales(X)
+        elif len(self.mean_) != X.n_channels:
+            raise ValueError(
+                f"X must have {len(self.mean_)} channel(s), as the fitted weights, "
+                f"got {X.n_channels}"
+            )
+        return standardized(X, self.mean_, self.scale_)
 
     def _split(self, weights: Array, held_out: Sequence[int] | Array = ()) -> Split:
         own = np.random.RandomState(self._random_state.randint(np.iinfo(np.int32).max))
@@ -233,10 +252,10 @@ class ElasticMLP(BaseEstimator, metaclass=ABCMeta):
     def _model_from_coef(self, X: SeriesCollection, targets: Array) -> Model:
         """The fitted weights, with rows of 0 for series longer than any before."""
         W = self._matrices().astype(X.dtype)
-        if W.shape[3] != X.n_channels or self.output_coef_.shape[1] != targets.shape[1]:
+        if self.output_coef_.shape[1] != targets.shape[1]:
             raise ValueError(
-                "the fitted weights do not fit the data: channels, classes and targets must stay "
-                "the same"
+                f"y must have {self.output_coef_.shape[1]} classes or targets, as the fitted "
+                f"weights, got {targets.shape[1]}"
             )
         memory = self.solution_.memory
         more = max(0, X.max_length - W.shape[1])
@@ -312,7 +331,7 @@ class ElasticMLP(BaseEstimator, metaclass=ABCMeta):
         check_length(series, W.shape[1])
         dtype = np.result_type(series.dtype, W.dtype)
         radius = check_band(self.band, series.lengths, np.array([W.shape[2]]))
-        series = series.astype(dtype)
+        series = standardized(series.astype(dtype), self.mean_, self.scale_)
         scores = evaluate(
             Product(), series.values, series.lengths, W.astype(dtype, copy=False),
             radius=radius, n_jobs=self.n_jobs,

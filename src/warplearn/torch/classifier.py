@@ -29,7 +29,9 @@ from warplearn.base import (
     check_not_negative,
     check_series,
     check_weights,
+    element_scales,
     hold_out,
+    standardized,
     weigh_classes,
 )
 from warplearn.series import SeriesCollection
@@ -136,10 +138,7 @@ class ElasticNetClassifier(ClassifierMixin, BaseEstimator):
         rng = check_random_state(self.random_state)
         held_out = hold_out(self.validation_share, weights, codes, rng)
         train = np.setdiff1d(np.flatnonzero(weights), held_out)
-        inside = np.arange(series.max_length) < series.lengths[:, None]
-        elements = series.values[inside].astype(np.float64)
-        self.mean_, scale = elements.mean(axis=0), elements.std(axis=0)
-        self.scale_ = np.where(scale > 0, scale, 1.0)
+        self.mean_, self.scale_ = element_scales(series)
         with _DRAWING, torch.random.fork_rng(devices=[]):
             torch.manual_seed(rng.randint(np.iinfo(np.int32).max))
             net = self._new_net()
@@ -234,7 +233,8 @@ class ElasticNetClassifier(ClassifierMixin, BaseEstimator):
 
     def _tensors(self, X: SeriesCollection) -> tuple[Tensor, Tensor]:
         """Standardized series (cases, channels, time), and lengths."""
-        values = ((X.values - self.mean_) / self.scale_).astype(np.float32).transpose(0, 2, 1)
+        scaled = standardized(X, self.mean_, self.scale_)
+        values = scaled.values.astype(np.float32).transpose(0, 2, 1)
         x = torch.as_tensor(np.ascontiguousarray(values), device=self.device)
         return x, torch.as_tensor(X.lengths, device=self.device)
 
