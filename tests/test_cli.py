@@ -94,6 +94,25 @@ def test_predict_and_evaluate(model, fitted, bumps, tmp_path):
     assert train["cases"] == len(bumps[0].X)
 
 
+@pytest.mark.parametrize(
+    ("method", "settings"),
+    [("network", ("units=4", "max_iter=3", "elasticity=3")), ("features", ("n_kernels=64",))],
+)
+def test_methods_that_are_not_linear(method, settings, tmp_path):
+    path = tmp_path / "m.skops"
+    given = [word for setting in settings for word in ("-p", setting)]
+    facts = answer("fit", "AlternatingBumps", "-m", method, "-o", path, *given)
+    assert facts["bytes"] == path.stat().st_size
+    model = models.load_model(path)
+    test = datasets.load("AlternatingBumps", "test")
+    wrong = model.predict(test.X.astype(np.float32)) != test.y
+    error = answer("evaluate", path, "AlternatingBumps")["error"]
+    assert error == pytest.approx(100 * wrong.mean())
+    refused = run("explain", path, "AlternatingBumps", "--case", 0)
+    assert refused.exit_code != 0
+    assert "Traceback" not in refused.output
+
+
 def test_files_are_read_as_well_as_names(model, bumps, tmp_path):
     train, test = bumps
     file = datasets.write_tsv(tmp_path / "some.tsv", test.X[:7], test.y[:7])

@@ -7,9 +7,8 @@ from scipy.spatial.distance import squareform
 from sklearn.metrics import adjusted_rand_score
 from ucr import labelled
 
-from warplearn import cluster as module
-from warplearn import pairwise_dtw
-from warplearn.cluster import ElasticAgglomerative, ElasticKMeans, ElasticSOM
+from warplearn import SeriesCollection, pairwise_dtw
+from warplearn.cluster import ElasticAgglomerative, ElasticKMeans, ElasticSOM, kmeans
 from warplearn.mean import elastic_mean
 
 
@@ -85,16 +84,16 @@ def test_seeding_spreads_out(groups):
     spread = 0
     for seed in range(20):
         model = ElasticKMeans(3, random_state=seed)
-        seeds = module._plus_plus(
-            model, module.SeriesCollection.of(X), np.ones(30), np.random.RandomState(seed)
+        seeds = kmeans._plus_plus(
+            model, SeriesCollection.of(X), np.ones(30), np.random.RandomState(seed)
         )
         spread += len(set(labels[seeds])) == 3
     assert spread >= 18
 
 
 def test_seeding_of_equal_series_takes_different_ones():
-    X = module.SeriesCollection.of(np.ones((5, 3)))
-    seeds = module._plus_plus(ElasticKMeans(3), X, np.ones(5), np.random.RandomState(0))
+    X = SeriesCollection.of(np.ones((5, 3)))
+    seeds = kmeans._plus_plus(ElasticKMeans(3), X, np.ones(5), np.random.RandomState(0))
     assert len(set(seeds)) == 3
 
 

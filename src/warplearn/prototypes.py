@@ -18,9 +18,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from warplearn.bands import Band, check_band
 from warplearn.base import check_labels, check_series
-from warplearn.cluster import (
-    ElasticAgglomerative,
-    ElasticKMeans,
+from warplearn.cluster import ElasticAgglomerative, ElasticKMeans
+from warplearn.cluster.centres import (
     centres_and_series,
     common_length,
     nearest,
