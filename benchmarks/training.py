@@ -15,7 +15,7 @@ from benchmarks.data import bumps, gunpoint
 from benchmarks.limit import limit_run
 from benchmarks.measure import at_least, at_most, best_times, describe_machine
 from warplearn import SeriesCollection, pairwise_dtw
-from warplearn._kernels.drive import thread_count
+from warplearn._kernels.threads import thread_count
 from warplearn.incremental import Bank
 from warplearn.linear_model import ElasticLinearSVC, ElasticLogisticRegression
 from warplearn.losses import Logistic

@@ -22,7 +22,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from warplearn import pairwise_dtw
-from warplearn._kernels.drive import evaluate, thread_count
+from warplearn._kernels.drive import evaluate
+from warplearn._kernels.threads import thread_count
 from warplearn.bands import radius_of
 from warplearn.costs import NAMES
 

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warplearn._kernels.blocks import tile_for
-from warplearn._kernels.drive import MASK_DTYPES, flat, thread_count, threads_of
+from warplearn._kernels.drive import MASK_DTYPES, flat
 from warplearn._kernels.epochs import train_parallel, train_serial
 from warplearn._kernels.lanes import CACHE_LINE, aligned_zeros, lanes_for
 from warplearn._kernels.local import Product
 from warplearn._kernels.lone import skew, skewed_size, unskew
 from warplearn._kernels.records import Static, facts
+from warplearn._kernels.threads import in_threads, thread_count
 from warplearn.penalties import L2
 from warplearn.problem import (
     Model,
@@ -185,7 +186,7 @@ class Bank:
         # Kernels fill them in place; an interrupt comes as soon as a kernel has returned.
         self.history.append(history)
         self.mistakes_history.append(mistakes_history)
-        arguments = (
+        job = (
             facts(
                 Static(layout.lanes),
                 Static(1) if d == 1 else d,
@@ -233,13 +234,9 @@ class Bank:
                 mistakes_history,
                 self.epoch,
             ),
-            epochs,
         )
-        if self.threads == 1 or tasks == 1:
-            train_serial(*arguments)
-        else:
-            with threads_of(self.threads):
-                train_parallel(*arguments)
+        threads = min(self.threads, tasks)
+        in_threads(train_serial, train_parallel, (job, epochs, tasks), threads)
         self.epoch += epochs
 
     def solutions(self, interrupted: bool = False) -> list[Solution]:

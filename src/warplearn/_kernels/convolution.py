@@ -17,11 +17,12 @@ from numba import njit, prange
 from numpy.typing import NDArray
 
 from warplearn._kernels.backward import backward
-from warplearn._kernels.drive import MASK_DTYPES, flat, thread_count, threads_of
+from warplearn._kernels.drive import MASK_DTYPES, flat
 from warplearn._kernels.forward import forward
 from warplearn._kernels.grid import ROWS, lane_limits, room_for_limits
 from warplearn._kernels.lanes import BATCH, aligned_empty, fill, lanes_for, store
 from warplearn._kernels.records import ZERO, Static, facts, number
+from warplearn._kernels.threads import in_threads, thread_count
 
 _NO = Static(0)
 _MOST_TASKS = 16  # that add up gradients, each in an array of its own
@@ -196,11 +197,7 @@ def slide(
         plan, cost, flat(x), flat(w), shape, geometry, float(radius or 0), weights, output,
         n_series, tasks,
     )  # fmt: skip
-    if threads == 1 or tasks == 1:
-        _serial(*arguments)
-    else:
-        with threads_of(threads):
-            _parallel(*arguments)
+    in_threads(_serial, _parallel, arguments, min(threads, tasks))
     if not traced:
         return Slide(values)
     return Slide(

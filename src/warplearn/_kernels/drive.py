@@ -8,12 +8,9 @@ added in order: results are the same however many threads there are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
@@ -24,6 +21,7 @@ from warplearn._kernels.forward import advance, begin
 from warplearn._kernels.grid import ROWS, lane_limits, room_for_limits
 from warplearn._kernels.lanes import BANK, BATCH, aligned_empty, fill, lanes_for, store
 from warplearn._kernels.records import ZERO, Static, facts, number
+from warplearn._kernels.threads import in_threads, thread_count
 
 MASK_DTYPES = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 _PARTIAL_SUMS_BYTES = 2**26
@@ -162,26 +160,6 @@ def run_parallel(plan, cost, laned, shared, grids, upstream, output, tasks):
         _run_task(plan, cost, laned, shared, grids, upstream, output, np.int64(task), tasks)
 
 
-def thread_count(n_jobs: int | None) -> int:
-    """How many threads `n_jobs` means: None is Numba's current setting, -1 all cores."""
-    if n_jobs is None:
-        return int(numba.get_num_threads())
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0:
-        raise ValueError(f"n_jobs must be None or a non-zero integer, got {n_jobs!r}")
-    most = int(numba.config.NUMBA_NUM_THREADS)
-    return min(int(n_jobs), most) if n_jobs > 0 else max(1, most + 1 + int(n_jobs))
-
-
-@contextmanager
-def threads_of(count: int) -> Iterator[None]:
-    before = numba.get_num_threads()
-    numba.set_num_threads(count)
-    try:
-        yield
-    finally:
-        numba.set_num_threads(before)
-
-
 def flat(array: NDArray[Any]) -> NDArray[Any]:
     """All numbers in a row, without a copy where possible.
 
@@ -312,11 +290,7 @@ def evaluate(
     path_lengths = np.empty(len(paths), np.int64)
     output = (values, *steps_of_values, to_laned, to_shared, visits, paths, path_lengths, mask)
     arguments = (plan, cost, laned, shared, grids, upstream, output, tasks)
-    if threads == 1 or tasks == 1:
-        run_serial(*arguments)
-    else:
-        with threads_of(threads):
-            run_parallel(*arguments)
+    in_threads(run_serial, run_parallel, arguments, min(threads, tasks))
 
     summed = to_shared.sum(axis=0)
     of_series, of_matrix = (to_laned, summed) if batch else (summed, to_laned)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from warplearn._kernels.blocks import pack, tile_for
 from warplearn._kernels.bounds import envelope, outside
-from warplearn._kernels.drive import evaluate, flat, thread_count, threads_of
+from warplearn._kernels.drive import evaluate, flat
 from warplearn._kernels.forward import advance, begin
 from warplearn._kernels.grid import lane_limits, room_for_limits, row_limits
 from warplearn._kernels.lanes import (
@@ -36,6 +36,7 @@ from warplearn._kernels.lanes import (
 )
 from warplearn._kernels.local import Squared
 from warplearn._kernels.records import ZERO, Static, facts, number
+from warplearn._kernels.threads import in_threads, thread_count
 
 _PATIENCE = 16  # rows between two looks at a block
 _TASKS_PER_THREAD = 8
@@ -287,9 +288,5 @@ def nearest(
         (values, indices, computed),
         tasks,
     )
-    if threads == 1:
-        _run_serial(*arguments)
-    else:
-        with threads_of(threads):
-            _run_parallel(*arguments)
+    in_threads(_run_serial, _run_parallel, arguments, threads)
     return Neighbors(np.abs(values), indices, int(computed.sum()), total)

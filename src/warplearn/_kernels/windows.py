@@ -25,7 +25,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from warplearn._kernels.drive import flat, thread_count, threads_of
+from warplearn._kernels.drive import flat
 from warplearn._kernels.lanes import (
     _FUSE,
     _address,
@@ -41,6 +41,7 @@ from warplearn._kernels.lanes import (
     where,
 )
 from warplearn._kernels.records import Static, number
+from warplearn._kernels.threads import in_threads, thread_count
 
 GROUP = 8
 _HALF = Static(GROUP // 2)
@@ -275,8 +276,9 @@ def _features_task(plan, geometry, data, kernels, features, task, tasks):
 
 
 @njit(nogil=True, cache=True)
-def _features_serial(plan, geometry, data, kernels, features):
-    _features_task(plan, geometry, data, kernels, features, 0, 1)
+def _features_serial(plan, geometry, data, kernels, features, tasks):
+    for task in range(tasks):
+        _features_task(plan, geometry, data, kernels, features, task, tasks)
 
 
 @njit(nogil=True, cache=True, parallel=True)
@@ -391,12 +393,9 @@ def pooled_outputs(
         m, poolings, values, lengths, groups, picked, weights, biases, features.shape[1], first
     )
     threads = min(thread_count(n_jobs), len(values))
-    if threads == 1:
-        _features_serial(plan, geometry, data, kernels, features.reshape(-1))
-    else:
-        with threads_of(threads):
-            tasks = min(4 * threads, len(values))
-            _features_parallel(plan, geometry, data, kernels, features.reshape(-1), tasks)
+    tasks = 1 if threads == 1 else min(4 * threads, len(values))
+    arguments = (plan, geometry, data, kernels, features.reshape(-1), tasks)
+    in_threads(_features_serial, _features_parallel, arguments, threads)
 
 
 def window_outputs(

@@ -21,7 +21,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from warplearn import __version__
-from warplearn._kernels.drive import thread_count
+from warplearn._kernels.threads import thread_count
 from warplearn.experiments.data import Data
 from warplearn.experiments.journal import Journal, Line, read_rows
 from warplearn.experiments.progress import Progress, progress_for

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 from torch.nn import functional
 
-from warplearn._kernels.drive import thread_count
+from warplearn._kernels.threads import thread_count
 from warplearn.base import (
     check_counts,
     check_labels,
