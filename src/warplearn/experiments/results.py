@@ -352,6 +352,6 @@ def plot_elasticity(rows: Sequence[Line]) -> Figure:
     for axis, (name, curve) in zip(axes, curves.items(), strict=True):
         ElasticityCurveDisplay({name: curve}).plot(axis)
         axis.set_title(name)
-        axis.label_outer()
+        axis.set_ylabel(axis.get_ylabel() if axis is axes[0] else "")  # scales differ
         axis.tick_params(axis="x", rotation=60)
     return figure
