@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
 
 from warplearn import __version__
 from warplearn._kernels.threads import thread_count
@@ -131,7 +132,9 @@ def run(
             return {}
         journal.begin(study=study.name, trials=study.trials, seed=study.seed)
         shown.begin(sum(map(_total, todo)), 0.0, sum(len(job.trials) for job in todo))
-        with warnings.catch_warnings():  # here, as it is not for threads
+        # Here, as warnings are not for threads; and threads of linear algebra inside threads of
+        # ours would wait for each other.
+        with warnings.catch_warnings(), threadpool_limits(1, "blas"):
             warnings.simplefilter("ignore", ConvergenceWarning)
             failed = _work_off(todo, threads, journal, shown)
         journal.end()
