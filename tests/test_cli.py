@@ -300,7 +300,7 @@ def test_demo(tmp_path):
     found = answer("demo", "-o", tmp_path / "demo.html")
     assert [(each["method"], each["trials"]) for each in found["entries"]] == [
         ("NN+ALL", 1), ("NN+AHC", 1), ("NN+KME", 10),
-        ("ePERC", 10), ("eLOGR", 10), ("eMARG", 10), ("eLSVM", 10),
+        ("ePERC", 10), ("eLOGR", 10), ("eMARG", 10), ("eLSVM", 10), ("eFEAT", 3),
     ]  # fmt: skip
     assert all(each["error"] < 20 for each in found["entries"])
     page = (tmp_path / "demo.html").read_text("utf-8")
@@ -395,7 +395,7 @@ def test_drawings():
         (("cluster", "WarpedBumps", "-k", "0"), 2, "-k"),
         (("cluster", "WarpedBumps", "-m", "forest"), 2, "must be one of kmeans"),
         (("datasets", "info", "../x"), 1, "../x"),
-        (("reproduce", "nope"), 1, "study must be one of comparison, demo, elasticity"),
+        (("reproduce", "nope"), 1, "study must be one of beyond, comparison, deep, demo"),
         (("reproduce", "demo", "--methods", "x"), 1, "methods must be among"),
         (("reproduce", "demo", "--data", "nowhere"), 1, "nowhere"),
         (("report", "nothing.jsonl"), 1, "no file of results"),

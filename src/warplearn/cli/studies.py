@@ -42,7 +42,7 @@ from warplearn.experiments.results import (
     totals,
 )
 
-_BESIDE = (*NEIGHBOURS, "eLOGR", "eLSVM")
+_BESIDE = (*NEIGHBOURS, "eFEAT")
 _COLOURS = {"green": "green", "yellow": "yellow", "red": "red"}
 
 
@@ -245,7 +245,7 @@ def demo(
     ] = Path("warplearn-demo.html"),
     json: AsJson = False,
 ) -> None:
-    """Train the paper's seven classifiers on generated data, compare them, and write a report.
+    """Train eight classifiers on generated data, compare them, and write a report.
 
     Needs no data.  The first time it takes about a minute, nearly all of it for compiling.
 
@@ -254,12 +254,12 @@ def demo(
     results = output.with_suffix(".jsonl")
     screen = console()
     # A process compiles one kernel at a time, and compiling is what takes the time: two processes
-    # add to the same file, each with the methods that take about half of it.
+    # add to the same file, one with what shares the kernels of training, one with the others.
     other = [sys.executable, "-m", "warplearn.cli", "reproduce", "demo", "--quiet", "--jobs", "1"]
     other += ["--methods", ",".join(_BESIDE), "--output", str(results)]
     study = Study.read("demo")
     own = [method.name for method in study.methods if method.name not in _BESIDE]
-    with screen.status("training seven classifiers (compiling, the first time only)"):
+    with screen.status("training eight classifiers (compiling, the first time only)"):
         beside = subprocess.Popen(other)
         try:
             chosen = study.only(methods=own)
@@ -292,11 +292,13 @@ def _show_demo(rows: list[Line]) -> None:
     for (_, method), entry in sorted(summarize(rows).items(), key=lambda item: _order(item[0][1])):
         cells = next(row["predict_cells"] for row in rows if row["method"] == method)
         per_case = cells / len(data.test)
-        table.add_row(method, str(entry), str(entry.trials), f"{per_case:,.0f}")
+        counted = f"{per_case:,.0f}" if cells else ""
+        table.add_row(method, str(entry), str(entry.trials), counted)
     screen.print(table)
     screen.print(
         "Nearest neighbours align a series with every training series (NN+ALL) or with a prototype "
-        "of each class; elastic linear classifiers with one narrow weight matrix."
+        "of each class; elastic linear classifiers with one narrow weight matrix.  Random elastic "
+        "features (eFEAT) are not aligned as a whole."
     )
 
 
