@@ -148,10 +148,8 @@ def elastic_conv1d(
     check_window(stride, dilation, padding)
     rows = weight.shape[1]
     span = (rows - 1) * dilation + 1
-    if padding == "same":
-        x = F.pad(x, ((span - 1) // 2, span - 1 - (span - 1) // 2))
-    elif padding:
-        x = F.pad(x, (padding, padding))
+    before = (span - 1) // 2 if padding == "same" else int(padding)
+    x = F.pad(x, (before, span - 1 - before if padding == "same" else before))
     if x.shape[2] < span:
         raise ValueError(
             f"x must be at least as long as a window, {span} elements, "
