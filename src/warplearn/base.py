@@ -94,6 +94,24 @@ def check_weights(X: SeriesCollection, sample_weight: Any) -> NDArray[np.float64
     )
 
 
+def check_labelled(
+    estimator: Any, X: Any, y: Any, sample_weight: Any
+) -> tuple[SeriesCollection, NDArray[np.int64], NDArray[np.float64]]:
+    """Take what a classifier's `fit` is given: series, numbers of the classes, weights.
+
+    Sets `classes_`.
+    """
+    series = check_series(estimator, X, reset=True)
+    labels = check_labels(series, y)
+    weights = check_weights(series, sample_weight)
+    estimator.classes_, codes = np.unique(labels, return_inverse=True)
+    if len(estimator.classes_) < 2:
+        raise ValueError(
+            f"y must hold at least two classes, got 1 class: {estimator.classes_[0]!r}"
+        )
+    return series, codes, weights
+
+
 def check_classes(
     estimator: Any, labels: NDArray[Any], classes: Any, *, reset: bool
 ) -> NDArray[np.int64]:

@@ -32,6 +32,7 @@ from warplearn.bands import Band, check_band
 from warplearn.base import (
     check_classes,
     check_counts,
+    check_labelled,
     check_labels,
     check_length,
     check_not_negative,
@@ -217,12 +218,7 @@ class ElasticLinearClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         y : array (cases,)
         sample_weight : array (cases,), optional
         """
-        series = check_series(self, X, reset=True)
-        labels = check_labels(series, y)
-        weights = check_weights(series, sample_weight)
-        self.classes_, codes = np.unique(labels, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(f"y must hold at least two classes, got 1 class: {self.classes_[0]!r}")
+        series, codes, weights = check_labelled(self, X, y, sample_weight)
         self._random_state = check_random_state(self.random_state)
         cases = np.flatnonzero(weights)
         warm = self.warm_start and hasattr(self, "coef_")

@@ -25,10 +25,9 @@ from torch.nn import functional
 from warplearn._kernels.threads import thread_count
 from warplearn.base import (
     check_counts,
-    check_labels,
+    check_labelled,
     check_not_negative,
     check_series,
-    check_weights,
     element_scales,
     hold_out,
     standardized,
@@ -127,13 +126,8 @@ class ElasticNetClassifier(ClassifierMixin, BaseEstimator):
         y : array (cases,)
         sample_weight : array (cases,), optional
         """
-        series = check_series(self, X, reset=True)
-        labels = check_labels(series, y)
-        weights = check_weights(series, sample_weight)
+        series, codes, weights = check_labelled(self, X, y, sample_weight)
         self._check_parameters()
-        self.classes_, codes = np.unique(labels, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(f"y must hold at least two classes, got 1 class: {self.classes_[0]!r}")
         weights = weigh_classes(self.class_weight, self.classes_, codes, weights)
         rng = check_random_state(self.random_state)
         held_out = hold_out(self.validation_share, weights, codes, rng)
