@@ -288,7 +288,7 @@ def test_reproduce_and_report(study, tmp_path):
     assert f"{np.mean(errors):.1f} ±" in shown.stdout
     assert answer("report", path)["entries"] == found["entries"]
     run("report", path, "-o", tmp_path / "table.md")
-    assert "| data set | eLOGR | slow | reading |" in (tmp_path / "table.md").read_text()
+    assert "| data set | eLOGR | slow |" in (tmp_path / "table.md").read_text()
     result = run("report", path, "-o", tmp_path / "page.html")
     assert result.exit_code == 0, result.output
     assert "WarpedBumps" in (tmp_path / "page.html").read_text("utf-8")

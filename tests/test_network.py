@@ -87,7 +87,7 @@ def test_a_network_of_one_lane_per_unit_is_its_definition(data):
     scores = np.stack([elastic_inner_product(Z, w) for w in model.coef_], axis=1)
     hidden = np.tanh(scores + model.intercept_)
     outputs = hidden @ model.output_coef_ + model.output_intercept_
-    assert model.transform(X) == pytest.approx(hidden)
+    assert model.hidden_units(X) == pytest.approx(hidden)
     assert model.decision_function(X) == pytest.approx(outputs[:, 1] - outputs[:, 0])
     assert model.predict_proba(X) == pytest.approx(softmax(outputs, axis=1))
     assert np.exp(model.predict_log_proba(X)) == pytest.approx(softmax(outputs, axis=1))

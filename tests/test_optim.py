@@ -279,9 +279,9 @@ def test_interrupted_inside_the_kernel(data, monkeypatch):
     X, y = data
     kernel, calls = incremental.train_serial, []
 
-    def train_serial(job, epochs, tasks):
-        kernel(job, epochs, tasks)
-        calls.append(epochs)
+    def train_serial(*arguments):
+        kernel(*arguments)
+        calls.append(arguments[-1])
         if len(calls) == 2:
             raise KeyboardInterrupt
 

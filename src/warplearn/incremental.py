@@ -186,7 +186,7 @@ class Bank:
         # Kernels fill them in place; an interrupt comes as soon as a kernel has returned.
         self.history.append(history)
         self.mistakes_history.append(mistakes_history)
-        job = (
+        arguments = (
             facts(
                 Static(layout.lanes),
                 Static(1) if d == 1 else d,
@@ -234,9 +234,9 @@ class Bank:
                 mistakes_history,
                 self.epoch,
             ),
+            epochs,
         )
-        threads = min(self.threads, tasks)
-        in_threads(train_serial, train_parallel, (job, epochs, tasks), threads)
+        in_threads(train_serial, train_parallel, arguments, min(self.threads, tasks))
         self.epoch += epochs
 
     def solutions(self, interrupted: bool = False) -> list[Solution]:

@@ -322,6 +322,7 @@ class ElasticMLP(BaseEstimator, metaclass=ABCMeta):
         return self.coef_ if self.coef_.ndim == 4 else self.coef_[..., None]
 
     def _outputs(self, X: Any) -> Array:
+        check_is_fitted(self)
         return self._head.outputs((self.output_coef_, self.output_intercept_), self._scores(X))
 
     def _scores(self, X: Any) -> Array:
@@ -339,7 +340,7 @@ class ElasticMLP(BaseEstimator, metaclass=ABCMeta):
         ).values  # fmt: skip
         return scores.astype(np.float64) + self.intercept_
 
-    def transform(self, X: Any) -> Array:
+    def hidden_units(self, X: Any) -> Array:
         """What the hidden units make of each series, an array (cases, units)."""
         hidden: Array = ACTIVATIONS[self.activation].value(self._scores(X))
         return hidden
@@ -500,6 +501,11 @@ class ElasticMLPRegressor(RegressorMixin, ElasticMLP):
             )
         standardized: Array = (targets - self.target_mean_) / self.target_scale_
         return standardized
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
 
     def predict(self, X: Any) -> Array:
         """The targets of each series, an array (cases,) or (cases, targets) like y in `fit`."""

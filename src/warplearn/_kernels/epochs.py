@@ -351,8 +351,20 @@ def penalty_of(lanes, penalty, weights, slopes):
 
 
 @njit(nogil=True)
-def _train_task(job, epochs, task):
-    plan, parts, data, shape, models_of, examples, parameters, weights, rules, state = job
+def _train_task(
+    plan,
+    parts,
+    data,
+    shape,
+    models_of,
+    examples,
+    parameters,
+    weights,
+    rules,
+    state,
+    epochs,
+    task,
+):
     lanes, channels, banded, lone, penalised, scaled, averaged = plan[:7]
     cost, loss, penalty, schedule = parts
     lengths = data[2]
@@ -543,14 +555,44 @@ def _train_task(job, epochs, task):
 
 
 @njit(nogil=True, cache=True)
-def train_serial(job, epochs, tasks):
+def train_serial(
+    plan,
+    parts,
+    data,
+    shape,
+    models_of,
+    examples,
+    parameters,
+    weights,
+    rules,
+    state,
+    epochs,
+):
     """Run some epochs of all tasks, one task after the other."""
-    for task in range(tasks):
-        _train_task(job, epochs, task)
+    for task in range(len(models_of[0])):
+        _train_task(
+            plan, parts, data, shape, models_of, examples, parameters, weights, rules, state,
+            epochs, task,
+        )  # fmt: skip
 
 
 @njit(nogil=True, cache=True, parallel=True)
-def train_parallel(job, epochs, tasks):
+def train_parallel(
+    plan,
+    parts,
+    data,
+    shape,
+    models_of,
+    examples,
+    parameters,
+    weights,
+    rules,
+    state,
+    epochs,
+):
     """Run some epochs of all tasks, tasks side by side in threads."""
-    for task in prange(tasks):
-        _train_task(job, epochs, np.int64(task))
+    for task in prange(len(models_of[0])):
+        _train_task(
+            plan, parts, data, shape, models_of, examples, parameters, weights, rules, state,
+            epochs, np.int64(task),
+        )  # fmt: skip

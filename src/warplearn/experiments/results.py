@@ -180,7 +180,7 @@ class Totals(NamedTuple):
         if not self.seconds:
             return "no run has come to its end"
         minutes, speed = self.seconds / 60, self.cells / self.seconds / 1e9
-        counted = f", {self.cells:.3g} cells, {speed:.1f} billion a second" if speed > 0.05 else ""
+        counted = f", {self.cells:.3g} cells, {speed:.2g} billion a second" if self.cells else ""
         return f"{minutes:.1f} minutes{counted}"
 
 
