@@ -35,8 +35,8 @@ from threadpoolctl import threadpool_limits
 from benchmarks.data import read_set
 from benchmarks.measure import at_least, at_most, describe_machine
 from warplearn import DTWNeighborsClassifier, ElasticFeatureClassifier, ElasticFeatures
-from warplearn.feature_models import ALPHAS
-from warplearn.features import REPRESENTATIONS
+from warplearn.features.models import ALPHAS
+from warplearn.features.transformer import REPRESENTATIONS
 
 ELEVEN = (
     "Coffee", "ECG200", "ECGFiveDays", "GunPoint", "ItalyPowerDemand", "Lightning2", "MoteStrain",

@@ -11,8 +11,8 @@ import numpy as np
 from numba import njit
 
 from benchmarks.measure import best_times, describe_machine
-from warplearn._kernels.lanes import lanes_for, load, maximum, store
-from warplearn._kernels.records import Static, number
+from warplearn._kernels.simd.records import Static, number
+from warplearn._kernels.simd.vector import lanes_for, load, maximum, store
 
 CELLS = 8
 

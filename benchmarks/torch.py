@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.measure import at_least, best_times, describe_machine
-from warplearn.costs import resolve
+from warplearn.elastic.costs import resolve
 from warplearn.torch import ElasticConv1d, ElasticLinear, diagonal
 
 BATCH, TIME, ELASTICITY, UNITS = 64, 150, 15, 32

@@ -15,13 +15,13 @@ from benchmarks.data import bumps, gunpoint
 from benchmarks.limit import limit_run
 from benchmarks.measure import at_least, at_most, best_times, describe_machine
 from warplearn import SeriesCollection, pairwise_dtw
-from warplearn._kernels.threads import thread_count
-from warplearn.incremental import Bank
-from warplearn.linear_model import ElasticLinearSVC, ElasticLogisticRegression
-from warplearn.losses import Logistic
-from warplearn.optim import Model, Problem, Split, Stopping, solve
-from warplearn.schedules import Decay
-from warplearn.search import ElasticGridSearchCV
+from warplearn._kernels.simd.threads import thread_count
+from warplearn.linear_model.classifiers import ElasticLinearSVC, ElasticLogisticRegression
+from warplearn.model_selection import ElasticGridSearchCV
+from warplearn.training.incremental import Bank
+from warplearn.training.losses import Logistic
+from warplearn.training.schedules import Decay
+from warplearn.training.train import Model, Problem, Split, Stopping, solve
 
 # No model is at its end before the last epoch: everybody does the same work.
 _ALL_EPOCHS = {"monitor": "risk", "perfect": False, "patience": 10**6}

@@ -21,8 +21,8 @@ from benchmarks.measure import at_least, at_most, best_times, describe_machine
 from warplearn import elastic_inner_product
 from warplearn.cluster import ElasticKMeans
 from warplearn.mean import elastic_mean
-from warplearn.neighbors import DTWNeighborsClassifier
-from warplearn.series import SeriesCollection
+from warplearn.neighbors.nearest import DTWNeighborsClassifier
+from warplearn.series.collection import SeriesCollection
 
 PEERS = ("aeon", "tslearn")
 _QUERIES = 100  # of a test set: the time of all is in proportion, and Wafer has 6,164

@@ -14,7 +14,11 @@ import sys
 import matplotlib.pyplot as plt
 
 from warplearn import ElasticLogisticRegression, datasets
-from warplearn.displays import ContributionsDisplay, LearningCurveDisplay, WeightMatrixDisplay
+from warplearn.plotting.displays import (
+    ContributionsDisplay,
+    LearningCurveDisplay,
+    WeightMatrixDisplay,
+)
 
 
 def main(name="CylinderBellFunnel", case=0):

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from warplearn import band_mask, dtw, elastic_distance, pairwise_dtw
-from warplearn._kernels.grid import leaves_no_path
-from warplearn.bands import check_band, narrowest, radius_of
+from warplearn._kernels.recursion.grid import leaves_no_path
+from warplearn.elastic.bands import check_band, narrowest, radius_of
 
 BANDS = [0, 1, 2, 4, 0.0, 0.1, 0.25, 0.5, 1.0]
 

@@ -8,9 +8,19 @@ import numba
 import numpy as np
 import pytest
 
-from warplearn import costs, dtw, elastic_distance, pairwise_dtw, value_and_gradient
-from warplearn._kernels.drive import run_serial
-from warplearn.costs import Gaussian, absolute, define, define_induced, like, maximum, root, where
+from warplearn import dtw, elastic_distance, pairwise_dtw, value_and_gradient
+from warplearn._kernels.drivers.evaluate import run_serial
+from warplearn.elastic import costs
+from warplearn.elastic.costs import (
+    Gaussian,
+    absolute,
+    define,
+    define_induced,
+    like,
+    maximum,
+    root,
+    where,
+)
 
 
 class Huber(NamedTuple):
@@ -184,7 +194,7 @@ def test_parameters_must_be_numbers():
 MODULE = """
 from typing import NamedTuple
 from numba import njit
-from warplearn.costs import absolute, define, maximum, root, where
+from warplearn.elastic.costs import absolute, define, maximum, root, where
 FACTOR = 2.0
 TABLE = (1.0, 5.0)
 @njit
@@ -239,7 +249,7 @@ def test_an_unchanged_cost_is_the_same():
 RUN = """
 import json
 from warplearn import dtw
-from warplearn._kernels.drive import run_serial
+from warplearn._kernels.drivers.evaluate import run_serial
 {where}
 found = dtw([0.0, 1.0, 5.0], [0.0, 3.0, 5.0], cost=Cost())
 stats = run_serial.stats
@@ -248,7 +258,7 @@ print(json.dumps([found, hits, misses]))
 """
 COST = """
 from typing import NamedTuple
-from warplearn.costs import absolute, define
+from warplearn.elastic.costs import absolute, define
 class Cost(NamedTuple):
     factor: float = 1.0
 def score(cost, x, w):

@@ -19,9 +19,9 @@ from warplearn import (
     SeriesCollection,
     elastic_inner_product,
 )
-from warplearn._kernels import windows
+from warplearn._kernels.drivers import windows
 from warplearn.base import SHORTER_SERIES_ARE_VALID
-from warplearn.ridge import Standardized, mix, ridge
+from warplearn.features.ridge import Standardized, mix, ridge
 
 ALL = ("share", "max", "wins", "losses")
 

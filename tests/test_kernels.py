@@ -22,10 +22,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from warplearn import pairwise_dtw
-from warplearn._kernels.drive import evaluate
-from warplearn._kernels.threads import thread_count
-from warplearn.bands import radius_of
-from warplearn.costs import NAMES
+from warplearn._kernels.drivers.evaluate import evaluate
+from warplearn._kernels.simd.threads import thread_count
+from warplearn.elastic.bands import radius_of
+from warplearn.elastic.costs import NAMES
 
 
 class Config(NamedTuple):

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from numba import njit
 
-from warplearn._kernels import blocks
-from warplearn._kernels.blocks import pack, tile_for, unpack_lane
-from warplearn._kernels.lanes import (
+from warplearn._kernels.drivers import blocks
+from warplearn._kernels.drivers.blocks import pack, tile_for, unpack_lane
+from warplearn._kernels.simd.records import Static, number
+from warplearn._kernels.simd.vector import (
     BANK,
     BATCH,
     CACHE_LINE,
@@ -30,7 +31,6 @@ from warplearn._kernels.lanes import (
     unpack,
     where,
 )
-from warplearn._kernels.records import Static, number
 
 SIZES = [(8, np.float32), (16, np.float32), (8, np.float64), (64, np.float64)]
 sizes = pytest.mark.parametrize(("lanes", "dtype"), SIZES)

@@ -5,8 +5,8 @@ import pytest
 from scipy.special import softmax
 from sklearn.utils import compute_class_weight
 
-from warplearn import Alphabet, SeriesCollection, elastic_inner_product, optim
-from warplearn.linear_model import (
+from warplearn import Alphabet, SeriesCollection, elastic_inner_product
+from warplearn.linear_model.classifiers import (
     ElasticAdaline,
     ElasticLinearSVC,
     ElasticLogisticRegression,
@@ -14,6 +14,7 @@ from warplearn.linear_model import (
     ElasticPerceptron,
     columns_for,
 )
+from warplearn.training import train as optim
 
 PLAIN = {"elasticity": 3, "max_iter": 20, "random_state": 0}
 # Without chance, so that fits of different composition can be compared.

@@ -12,19 +12,21 @@ from scipy.special import expit, log_softmax, softmax
 from sklearn.linear_model import SGDRegressor
 from sklearn.metrics import log_loss
 
-from warplearn import SeriesCollection, costs, losses
-from warplearn._kernels.epochs import risks_of, slopes_of
-from warplearn.linear_model import (
+from warplearn import SeriesCollection
+from warplearn._kernels.drivers.train import risks_of, slopes_of
+from warplearn.elastic import costs
+from warplearn.linear_model.classifiers import (
     ElasticAdaline,
     ElasticLinearSVC,
     ElasticLogisticRegression,
     ElasticMarginPerceptron,
     ElasticPerceptron,
 )
-from warplearn.losses import Logistic, Margin, Softmax, Squared
-from warplearn.optim import Model, Problem, Split, Stopping, solve
-from warplearn.penalties import L1, L2
-from warplearn.schedules import Decay
+from warplearn.training import losses
+from warplearn.training.losses import Logistic, Margin, Softmax, Squared
+from warplearn.training.penalties import L1, L2
+from warplearn.training.schedules import Decay
+from warplearn.training.train import Model, Problem, Split, Stopping, solve
 
 
 class Huber(NamedTuple):

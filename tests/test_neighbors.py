@@ -9,10 +9,10 @@ from numpy.testing import assert_array_equal
 from ucr import labelled
 
 from warplearn import pairwise_dtw
-from warplearn._kernels import nearest as kernel
-from warplearn._kernels.bounds import envelope, outside
-from warplearn._kernels.records import Static
-from warplearn.neighbors import (
+from warplearn._kernels.drivers import nearest as kernel
+from warplearn._kernels.drivers.bounds import envelope, outside
+from warplearn._kernels.simd.records import Static
+from warplearn.neighbors.nearest import (
     DTWNeighborsClassifier,
     DTWNeighborsRegressor,
     nearest_neighbors,

@@ -16,11 +16,11 @@ from warplearn import (
     datasets,
     elastic_inner_product,
 )
-from warplearn.batches import Batches
-from warplearn.losses import Softmax, SquaredNorm
-from warplearn.network import ACTIVATIONS, Layer
-from warplearn.optim import Adam, Model, Momentum, Problem, Split, Stopping
-from warplearn.schedules import Constant
+from warplearn.neural_network.mlp import ACTIVATIONS, Layer
+from warplearn.training.batches import Batches
+from warplearn.training.losses import Softmax, SquaredNorm
+from warplearn.training.schedules import Constant
+from warplearn.training.train import Adam, Model, Momentum, Problem, Split, Stopping
 
 SMALL = {"units": 4, "elasticity": 3, "max_iter": 20, "random_state": 0}
 

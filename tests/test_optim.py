@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from warplearn import SeriesCollection, elastic_inner_product, incremental, value_and_gradient
-from warplearn.batches import Batches
-from warplearn.incremental import Bank
-from warplearn.losses import Logistic, Margin, Squared
-from warplearn.optim import Adam, Model, Momentum, Problem, Split, Stopping, solve
-from warplearn.schedules import Decay
+from warplearn import SeriesCollection, elastic_inner_product, value_and_gradient
+from warplearn.training import incremental
+from warplearn.training.batches import Batches
+from warplearn.training.incremental import Bank
+from warplearn.training.losses import Logistic, Margin, Squared
+from warplearn.training.schedules import Decay
+from warplearn.training.train import Adam, Model, Momentum, Problem, Split, Stopping, solve
 
 RISK = Stopping(max_iter=8, monitor="risk", perfect=False)
 KINDS = pytest.mark.parametrize("batch_size", [None, 5], ids=["incremental", "batches"])

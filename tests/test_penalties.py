@@ -6,14 +6,15 @@ import naive
 import numpy as np
 import pytest
 
-from warplearn import SeriesCollection, penalties
-from warplearn._kernels.epochs import penalty_of
-from warplearn._kernels.records import Static
-from warplearn.costs import absolute, where
-from warplearn.linear_model import ElasticLinearSVC, ElasticLogisticRegression
-from warplearn.losses import Margin
-from warplearn.optim import Model, Problem, Split, Stopping, solve
-from warplearn.penalties import L1, L2
+from warplearn import SeriesCollection
+from warplearn._kernels.drivers.train import penalty_of
+from warplearn._kernels.simd.records import Static
+from warplearn.elastic.costs import absolute, where
+from warplearn.linear_model.classifiers import ElasticLinearSVC, ElasticLogisticRegression
+from warplearn.training import penalties
+from warplearn.training.losses import Margin
+from warplearn.training.penalties import L1, L2
+from warplearn.training.train import Model, Problem, Split, Stopping, solve
 
 
 class ElasticNet(NamedTuple):

@@ -7,7 +7,7 @@ from ucr import labelled
 from warplearn import pairwise_dtw, warping_path
 from warplearn.cluster import ElasticAgglomerative, ElasticKMeans
 from warplearn.mean import elastic_mean
-from warplearn.prototypes import RULES, ElasticLVQClassifier, NearestPrototypeClassifier
+from warplearn.neighbors.prototypes import RULES, ElasticLVQClassifier, NearestPrototypeClassifier
 
 
 @pytest.fixture

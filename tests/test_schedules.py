@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from warplearn import schedules
-from warplearn.linear_model import ElasticMarginPerceptron
-from warplearn.schedules import Constant, Decay, InverseScaling
+from warplearn.linear_model.classifiers import ElasticMarginPerceptron
+from warplearn.training import schedules
+from warplearn.training.schedules import Constant, Decay, InverseScaling
 
 
 class Halving(NamedTuple):
@@ -110,8 +110,10 @@ TEXT = """
 from typing import NamedTuple
 
 import numpy as np
-from warplearn import SeriesCollection, losses, schedules
-from warplearn.optim import Model, Problem, Split, Stopping, solve
+from warplearn.training import losses
+from warplearn.training import schedules
+from warplearn import SeriesCollection
+from warplearn.training.train import Model, Problem, Split, Stopping, solve
 
 
 class Deviation(NamedTuple):
@@ -143,7 +145,7 @@ def test_text_handed_to_exec_is_found_again(run_python):
     """The functions have no module that a kernel kept on disk could import: notebooks, documents."""
     script = f"""
 import json
-from warplearn._kernels.epochs import train_serial
+from warplearn._kernels.drivers.train import train_serial
 names = {{"__name__": "a document"}}
 exec({TEXT!r}, names)
 hits = sum(train_serial.stats.cache_hits.values())

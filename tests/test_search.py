@@ -7,13 +7,14 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold
 
-from warplearn import Alphabet, incremental
-from warplearn.linear_model import (
+from warplearn import Alphabet
+from warplearn.linear_model.classifiers import (
     ElasticLinearSVC,
     ElasticLogisticRegression,
     ElasticMarginPerceptron,
 )
-from warplearn.search import ElasticGridSearchCV
+from warplearn.model_selection import ElasticGridSearchCV
+from warplearn.training import incremental
 
 SVC = ElasticLinearSVC(elasticity=3, max_iter=8, random_state=0)
 MARGIN = ElasticMarginPerceptron(elasticity=3, max_iter=8, random_state=0)

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from warplearn.series import SeriesCollection, common_dtype, single
-from warplearn.symbols import Alphabet
+from warplearn.series.collection import SeriesCollection, common_dtype, single
+from warplearn.series.symbols import Alphabet
 
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
 
@@ -680,6 +680,6 @@ def test_data_frame_libraries_are_not_imported():
     import subprocess
     import sys
 
-    code = "import sys, warplearn.symbols; print({'pandas', 'polars'} & {*sys.modules})"
+    code = "import sys, warplearn.series.symbols; print({'pandas', 'polars'} & {*sys.modules})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert re.fullmatch(r"set\(\)\s*", done.stdout)

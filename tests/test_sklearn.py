@@ -15,16 +15,16 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from warplearn import Alphabet
 from warplearn.base import SHORTER_SERIES_ARE_VALID
-from warplearn.linear_model import (
+from warplearn.linear_model.classifiers import (
     ElasticAdaline,
     ElasticLinearSVC,
     ElasticLogisticRegression,
     ElasticMarginPerceptron,
     ElasticPerceptron,
 )
-from warplearn.network import ElasticMLPClassifier, ElasticMLPRegressor
-from warplearn.schedules import Decay
-from warplearn.search import ElasticGridSearchCV
+from warplearn.model_selection import ElasticGridSearchCV
+from warplearn.neural_network.mlp import ElasticMLPClassifier, ElasticMLPRegressor
+from warplearn.training.schedules import Decay
 
 ESTIMATORS = [
     ElasticPerceptron(),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from warplearn import Alphabet
-from warplearn.linear_model import ElasticLogisticRegression, ElasticMarginPerceptron
+from warplearn.linear_model.classifiers import ElasticLogisticRegression, ElasticMarginPerceptron
 
 PLAIN = {"elasticity": 3, "max_iter": 20, "random_state": 0}
 

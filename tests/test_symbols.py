@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from warplearn.series import SeriesCollection
-from warplearn.symbols import Alphabet
+from warplearn.series.collection import SeriesCollection
+from warplearn.series.symbols import Alphabet
 
 K = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.5], [0.0, 0.5, 1.0]])
 ENCODINGS = {"onehot": {}, "codes": {"encoding": "codes"}, "kernel": {"kernel": K}}

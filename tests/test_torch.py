@@ -15,8 +15,8 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
 
-from warplearn._kernels import drive  # noqa: E402
-from warplearn.costs import resolve  # noqa: E402
+from warplearn._kernels.drivers import evaluate as drive  # noqa: E402
+from warplearn.elastic.costs import resolve  # noqa: E402
 from warplearn.torch import ElasticConv1d, ElasticDistance, ElasticLinear, functional  # noqa: E402
 from warplearn.torch import diagonal as in_torch  # noqa: E402
 from warplearn.torch import kernels as in_lanes  # noqa: E402

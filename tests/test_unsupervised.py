@@ -11,8 +11,8 @@ from warplearn.base import SHORTER_SERIES_ARE_VALID
 from warplearn.cluster import ElasticAgglomerative, ElasticKMeans, ElasticSOM
 from warplearn.embedding import ElasticEmbedding
 from warplearn.mean import ElasticMean
-from warplearn.neighbors import DTWNeighborsClassifier, DTWNeighborsRegressor
-from warplearn.prototypes import ElasticLVQClassifier, NearestPrototypeClassifier
+from warplearn.neighbors.nearest import DTWNeighborsClassifier, DTWNeighborsRegressor
+from warplearn.neighbors.prototypes import ElasticLVQClassifier, NearestPrototypeClassifier
 
 ESTIMATORS = [
     ElasticMean(max_iter=3),

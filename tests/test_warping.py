@@ -19,7 +19,7 @@ from warplearn import (
     warping,
     warping_path,
 )
-from warplearn._kernels.drive import run_serial
+from warplearn._kernels.drivers.evaluate import run_serial
 
 DISTANCES = [cost for cost in naive.SCORES if cost != "product"]
 digits = st.lists(st.integers(-3, 3).map(float), min_size=1, max_size=5)

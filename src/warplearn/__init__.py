@@ -7,8 +7,9 @@ when they are first asked for.
 from importlib import import_module
 from typing import Any
 
-from warplearn.bands import band_mask
-from warplearn.functions import (
+from warplearn.catalogue import ESTIMATORS
+from warplearn.elastic.bands import band_mask
+from warplearn.elastic.functions import (
     ValueAndGradient,
     active_path,
     elastic_distance,
@@ -16,49 +17,33 @@ from warplearn.functions import (
     embed,
     value_and_gradient,
 )
-from warplearn.series import SeriesCollection
-from warplearn.symbols import Alphabet
-from warplearn.warping import (
+from warplearn.elastic.warping import (
     WarpingPath,
     dtw,
     pairwise_dtw,
     pairwise_dtw_blocks,
     warping_path,
 )
+from warplearn.series.collection import SeriesCollection
+from warplearn.series.symbols import Alphabet
 
 __version__ = "0.1.0"
 
+_DISPLAYS = (
+    "AlignmentDisplay",
+    "ClustersDisplay",
+    "ContributionsDisplay",
+    "CriticalDifferenceDisplay",
+    "ElasticityCurveDisplay",
+    "LearningCurveDisplay",
+    "WarpingPathDisplay",
+    "WeightMatrixDisplay",
+)
 _LATER = {
-    "AlignmentDisplay": "displays",
-    "ClustersDisplay": "displays",
-    "ContributionsDisplay": "displays",
-    "CriticalDifferenceDisplay": "displays",
-    "DTWNeighborsClassifier": "neighbors",
-    "DTWNeighborsRegressor": "neighbors",
-    "ElasticAdaline": "linear_model",
-    "ElasticAgglomerative": "cluster",
-    "ElasticEmbedding": "embedding",
-    "ElasticFeatureClassifier": "feature_models",
-    "ElasticFeatureRegressor": "feature_models",
-    "ElasticFeatures": "features",
-    "ElasticGridSearchCV": "search",
-    "ElasticKMeans": "cluster",
-    "ElasticLVQClassifier": "prototypes",
-    "ElasticLinearSVC": "linear_model",
-    "ElasticLogisticRegression": "linear_model",
-    "ElasticMLPClassifier": "network",
-    "ElasticMLPRegressor": "network",
-    "ElasticMarginPerceptron": "linear_model",
-    "ElasticMean": "mean",
-    "ElasticPerceptron": "linear_model",
-    "ElasticSOM": "cluster",
-    "ElasticityCurveDisplay": "displays",
-    "LearningCurveDisplay": "displays",
-    "NearestPrototypeClassifier": "prototypes",
-    "WarpingPathDisplay": "displays",
-    "WeightMatrixDisplay": "displays",
-    "elastic_mean": "mean",
-    "nearest_neighbors": "neighbors",
+    **{name: entry.module for name, entry in ESTIMATORS.items() if entry.public},
+    **dict.fromkeys(_DISPLAYS, "warplearn.plotting.displays"),
+    "elastic_mean": "warplearn.mean",
+    "nearest_neighbors": "warplearn.neighbors.nearest",
 }
 
 __all__ = [
@@ -111,7 +96,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _LATER:
-        return getattr(import_module(f"warplearn.{_LATER[name]}"), name)
+        return getattr(import_module(_LATER[name]), name)
     raise AttributeError(f"module 'warplearn' has no attribute {name!r}")
 
 

@@ -16,8 +16,8 @@ from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names, _check_sample_weight, column_or_1d
 
-from warplearn.series import SeriesCollection
-from warplearn.symbols import Alphabet
+from warplearn.series.collection import SeriesCollection
+from warplearn.series.symbols import Alphabet
 
 SHORTER_SERIES_ARE_VALID = (
     "series shorter than those seen in fit are valid input, so a table with fewer columns is too"

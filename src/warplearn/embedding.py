@@ -20,12 +20,12 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from warplearn._kernels.drive import evaluate
-from warplearn._kernels.local import Squared
-from warplearn.bands import Band, check_band
+from warplearn._kernels.drivers.evaluate import evaluate
+from warplearn._kernels.recursion.local import Squared
 from warplearn.base import check_series
+from warplearn.elastic.bands import Band, check_band
 from warplearn.mean import SPACES, Array, check_rows, chunks, elastic_mean, hidden, named, shown
-from warplearn.series import SeriesCollection, single
+from warplearn.series.collection import SeriesCollection, single
 
 __all__ = ["ElasticEmbedding"]
 

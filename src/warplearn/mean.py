@@ -38,11 +38,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state, check_scalar
 from sklearn.utils.validation import check_is_fitted
 
-from warplearn._kernels.drive import evaluate
-from warplearn._kernels.local import Squared
-from warplearn.bands import Band, check_band
+from warplearn._kernels.drivers.evaluate import evaluate
+from warplearn._kernels.recursion.local import Squared
 from warplearn.base import check_series, check_weights
-from warplearn.series import SeriesCollection, single
+from warplearn.elastic.bands import Band, check_band
+from warplearn.series.collection import SeriesCollection, single
 
 __all__ = [
     "Averaging",

@@ -12,10 +12,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from warplearn import SeriesCollection, elastic_inner_product, value_and_gradient
-from warplearn.linear_model import ElasticAdaline, ElasticLinearSVC
-from warplearn.losses import Logistic, Margin
-from warplearn.optim import Model, Problem, Split, Stopping, solve
-from warplearn.schedules import Constant, Decay
+from warplearn.linear_model.classifiers import ElasticAdaline, ElasticLinearSVC
+from warplearn.training.losses import Logistic, Margin
+from warplearn.training.schedules import Constant, Decay
+from warplearn.training.train import Model, Problem, Split, Stopping, solve
 
 
 def separable(seed, n=8, m=3, count=30):

@@ -13,8 +13,8 @@ import typer
 from warplearn import pairwise_dtw
 from warplearn.cli.common import AsJson, console, friendly, print_json
 from warplearn.experiments.journal import describe_machine, describe_versions
-from warplearn.linear_model import ElasticPerceptron
-from warplearn.search import ElasticGridSearchCV
+from warplearn.linear_model.classifiers import ElasticPerceptron
+from warplearn.model_selection import ElasticGridSearchCV
 
 
 def distance_speed(n_jobs: int, cases: int = 200, length: int = 150) -> float:

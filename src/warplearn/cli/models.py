@@ -33,7 +33,7 @@ from warplearn.cli.common import (
     print_json,
 )
 from warplearn.cli.drawing import draw_series
-from warplearn.linear_model import ElasticLinearClassifier
+from warplearn.linear_model.classifiers import ElasticLinearClassifier
 
 METHODS = {
     "logistic": "ElasticLogisticRegression",

@@ -14,12 +14,12 @@ from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
-from warplearn._kernels.drive import evaluate
-from warplearn._kernels.local import Squared
-from warplearn.bands import check_band
+from warplearn._kernels.drivers.evaluate import evaluate
+from warplearn._kernels.recursion.local import Squared
 from warplearn.base import check_series
+from warplearn.elastic.bands import check_band
 from warplearn.mean import SPACES, Array, check_rows, chunks, hidden, named, resampled
-from warplearn.series import SeriesCollection
+from warplearn.series.collection import SeriesCollection
 
 
 def squared_distances(

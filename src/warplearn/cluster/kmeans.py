@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state, check_scalar
 
-from warplearn.bands import Band, check_band
 from warplearn.base import check_series, check_weights
 from warplearn.cluster.centres import (
     Centres,
@@ -18,6 +17,7 @@ from warplearn.cluster.centres import (
     squared_distances,
     stacked,
 )
+from warplearn.elastic.bands import Band, check_band
 from warplearn.mean import (
     METHODS,
     Array,
@@ -29,7 +29,7 @@ from warplearn.mean import (
     named,
     shown,
 )
-from warplearn.series import SeriesCollection
+from warplearn.series.collection import SeriesCollection
 
 
 class ElasticKMeans(Centres):

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state, check_scalar
 
-from warplearn.bands import Band, check_band
 from warplearn.base import check_series, check_weights
 from warplearn.cluster.centres import Centres, common_length, nearest, stacked
+from warplearn.elastic.bands import Band, check_band
 from warplearn.mean import Objective, averaged, shown
 
 

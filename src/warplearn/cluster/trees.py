@@ -9,11 +9,11 @@ from scipy.cluster.hierarchy import cut_tree, linkage
 from scipy.spatial.distance import squareform
 from sklearn.utils import check_random_state
 
-from warplearn.bands import Band, check_band
 from warplearn.base import check_series
 from warplearn.cluster.centres import Centres, check_count, common_length
+from warplearn.elastic.bands import Band, check_band
+from warplearn.elastic.warping import pairwise_dtw
 from warplearn.mean import METHODS, Array, Objective, first_mean, minimize, named, shown
-from warplearn.warping import pairwise_dtw
 
 
 class ElasticAgglomerative(Centres):

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from warplearn.series import SeriesCollection
-from warplearn.symbols import Alphabet
+from warplearn.series.collection import SeriesCollection
+from warplearn.series.symbols import Alphabet
 
 
 class Dataset(NamedTuple):

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from warplearn.series import SeriesCollection
-from warplearn.symbols import Alphabet
+from warplearn.series.collection import SeriesCollection
+from warplearn.series.symbols import Alphabet
 
 from .dataset import Dataset
 

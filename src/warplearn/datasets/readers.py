@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from warplearn.series import SeriesCollection
+from warplearn.series.collection import SeriesCollection
 
 from .dataset import Dataset, MalformedFileError
 

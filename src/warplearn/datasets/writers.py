@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from warplearn.series import SeriesCollection
+from warplearn.series.collection import SeriesCollection
 
 from .readers import StrPath
 

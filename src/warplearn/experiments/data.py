@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from warplearn import datasets
 from warplearn.experiments.spec import Study
-from warplearn.series import SeriesCollection
+from warplearn.series.collection import SeriesCollection
 
 
 @dataclass(frozen=True)

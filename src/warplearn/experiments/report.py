@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from warplearn import datasets, displays
+from warplearn import datasets
+from warplearn.elastic.functions import active_path
 from warplearn.experiments.journal import Line
 from warplearn.experiments.results import Table, summarize, table_of
-from warplearn.functions import active_path
-from warplearn.linear_model import ElasticLinearClassifier, ElasticLogisticRegression
+from warplearn.linear_model.classifiers import ElasticLinearClassifier, ElasticLogisticRegression
+from warplearn.plotting import displays
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -344,7 +344,7 @@ def plot_elasticity(rows: Sequence[Line]) -> Figure:
     """The paper's figure of the first study: a panel for each data set."""
     from matplotlib.figure import Figure
 
-    from warplearn.displays import ElasticityCurveDisplay
+    from warplearn.plotting.displays import ElasticityCurveDisplay
 
     curves = elasticity_errors(rows)
     figure = Figure(figsize=(3.6 * len(curves), 3.2), layout="constrained")

@@ -22,13 +22,14 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from warplearn import __version__
-from warplearn._kernels.threads import thread_count
+from warplearn._kernels.simd.threads import thread_count
+from warplearn.elastic.extent import columns_for
 from warplearn.experiments.data import Data
 from warplearn.experiments.journal import Journal, Line, read_rows
 from warplearn.experiments.progress import Progress, progress_for
 from warplearn.experiments.spec import Method, Study, estimator_class
 from warplearn.experiments.trials import choose, run_trials
-from warplearn.linear_model import ElasticLinearClassifier, columns_for
+from warplearn.linear_model.classifiers import ElasticLinearClassifier
 
 _LANES = 10  # trials of linear classifiers that are trained side by side
 

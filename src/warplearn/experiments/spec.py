@@ -14,7 +14,7 @@ from importlib import import_module, resources
 from pathlib import Path
 from typing import Any
 
-from warplearn.linear_model import ElasticLinearClassifier
+from warplearn.linear_model.classifiers import ElasticLinearClassifier
 
 # Where estimators are imported from; optional libraries only when they are used.
 ESTIMATORS = {

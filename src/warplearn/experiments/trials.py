@@ -18,12 +18,12 @@ from sklearn.model_selection import LeaveOneOut, StratifiedKFold
 
 from warplearn.experiments.data import Data
 from warplearn.experiments.spec import Method, Protocol
-from warplearn.linear_model import ElasticLinearClassifier
-from warplearn.neighbors import DTWNeighborsClassifier
-from warplearn.network import ElasticMLPClassifier
-from warplearn.prototypes import ElasticLVQClassifier, NearestPrototypeClassifier
-from warplearn.search import Fit, predict_together, take_apart, train_together
-from warplearn.series import SeriesCollection
+from warplearn.linear_model.classifiers import ElasticLinearClassifier
+from warplearn.model_selection import Fit, predict_together, take_apart, train_together
+from warplearn.neighbors.nearest import DTWNeighborsClassifier
+from warplearn.neighbors.prototypes import ElasticLVQClassifier, NearestPrototypeClassifier
+from warplearn.neural_network.mlp import ElasticMLPClassifier
+from warplearn.series.collection import SeriesCollection
 
 Indices = NDArray[np.int64]
 

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 from torch.nn import functional
 
-from warplearn._kernels.threads import thread_count
+from warplearn._kernels.simd.threads import thread_count
 from warplearn.base import (
     check_counts,
     check_labelled,
@@ -33,7 +33,7 @@ from warplearn.base import (
     standardized,
     weigh_classes,
 )
-from warplearn.series import SeriesCollection
+from warplearn.series.collection import SeriesCollection
 from warplearn.torch.net import ElasticNet
 
 __all__ = ["ElasticNetClassifier"]

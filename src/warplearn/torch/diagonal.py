@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
-from warplearn._kernels.grid import row_limits
-from warplearn._kernels.local import Absolute, Gaussian, Product, Squared
+from warplearn._kernels.recursion.grid import row_limits
+from warplearn._kernels.recursion.local import Absolute, Gaussian, Product, Squared
 
 Best: TypeAlias = Callable[[Tensor, Tensor, Tensor], Tensor]
 

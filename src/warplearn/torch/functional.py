@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
-from warplearn.bands import Band, check_band
-from warplearn.costs import resolve, resolve_distance
+from warplearn.elastic.bands import Band, check_band
+from warplearn.elastic.costs import resolve, resolve_distance
 from warplearn.torch import diagonal, kernels
 
 __all__ = ["elastic_conv1d", "elastic_distance", "elastic_inner_product"]

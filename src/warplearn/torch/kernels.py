@@ -15,7 +15,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from warplearn._kernels import convolution, drive
+from warplearn._kernels.drivers import convolution
+from warplearn._kernels.drivers import evaluate as drive
 from warplearn.torch import diagonal
 
 

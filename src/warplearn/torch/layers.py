@@ -14,8 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from warplearn.bands import Band
-from warplearn.linear_model import columns_for
+from warplearn.elastic.bands import Band
+from warplearn.elastic.extent import columns_for
 from warplearn.torch.functional import (
     check_window,
     elastic_conv1d,

@@ -1,0 +1,1 @@
+"""Kernels that Python calls: loops over series and matrices around the recursion."""

@@ -1,0 +1,63 @@
+"""Blocks: items (series or matrices) side by side in lanes.
+
+Item p of a flat array is the run of numbers from `p * stride` on; in a block, element t of lane l
+stands at `t * lanes + l`.  Series are put into lanes in the order of their lengths, so that those
+of a block end about the same row.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from warplearn._kernels.simd.records import Static, number
+from warplearn._kernels.simd.vector import transpose
+
+_TILES = {4: Static(8), 8: Static(4)}
+
+
+def tile_for(itemsize: int) -> Static:
+    """The side of the square tiles in which rows are turned into lanes: twice 16 bytes."""
+    return _TILES[itemsize]
+
+
+@njit(nogil=True)
+def pack(lanes, tile, source, starts, first, size, block):
+    """Copy `size` numbers of each item, from its `first` on, into its lane."""
+    count, side = number(lanes), number(tile)
+    if size < side:
+        for lane in range(count):
+            for t in range(size):
+                block[t * count + lane] = source[starts[lane] + first + t]
+        return
+    for t in range(0, size, side):
+        column = min(t, size - side)  # the last tile overlaps the one before
+        for lane in range(0, count, side):
+            at = column * count + lane
+            transpose(tile, source, starts, lane, first + column, block, at, count)
+
+
+@njit(nogil=True)
+def unpack(lanes, tile, block, first, many, size, target):
+    """Copy the numbers of some lanes, a multiple of a tile, from `first` on, out of a block."""
+    count, side = number(lanes), number(tile)
+    if size < side:
+        for lane in range(many):
+            for t in range(size):
+                target[lane * size + t] = block[t * count + first + lane]
+        return
+    rows = np.empty(side, np.int64)
+    for t in range(0, size, side):
+        start = min(t, size - side)
+        for i in range(side):
+            rows[i] = (start + i) * count
+        for lane in range(0, many, side):
+            transpose(tile, block, rows, 0, first + lane, target, lane * size + start, size)
+
+
+@njit(nogil=True)
+def unpack_lane(lanes, block, lane, size, target, start):
+    """Add the numbers of one lane to an item."""
+    count = number(lanes)
+    for t in range(size):
+        target[start + t] += block[t * count + lane]

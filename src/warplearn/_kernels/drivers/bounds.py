@@ -1,0 +1,87 @@
+"""Lower bounds of dynamic time warping under the squared cost, at the price of one row.
+
+A path passes every row i of the grid of a series x and a series q, inside the columns that the band
+leaves to that row.  The least it can pay there is the squared distance of x_i from the range of q
+over those columns, the *envelope*; summed over the rows this is the bound of Keogh.  In the first
+and the last row it also passes the corner, so there the envelope shrinks to one element, which
+takes in the bound of Kim.  Without a band the envelope is that of the whole of q.
+"""
+
+from __future__ import annotations
+
+from numba import njit
+
+from warplearn._kernels.recursion.grid import row_limits
+from warplearn._kernels.simd.records import Static, number
+from warplearn._kernels.simd.vector import load, maximum, splat, total
+
+_RUN = Static(16)
+
+
+@njit(nogil=True)
+def envelope(banded, channels, radius, q, start, m, k, first, last, queue, lower, upper):
+    """Least and greatest element of q in the columns of each of k rows, for every channel.
+
+    Parameters
+    ----------
+    banded, channels : Static
+    q, start, m : series, flat, where it starts and its length
+    first, last, queue : work space of integers: k, k, and m of them
+    lower, upper : arrays of k times channels numbers to fill
+    """
+    d = number(channels)
+    if number(banded):
+        row_limits(radius, k, m, first, last)
+    for c in range(d):
+        if number(banded):
+            _running(q, start + c, d, k, first, last, queue, lower, c, 1)
+            _running(q, start + c, d, k, first, last, queue, upper, c, -1)
+        else:
+            least = greatest = q[start + c]
+            for j in range(1, m):
+                element = q[start + j * d + c]
+                least, greatest = min(least, element), max(greatest, element)
+            for i in range(k):
+                lower[i * d + c], upper[i * d + c] = least, greatest
+        end = (k - 1) * d + c
+        lower[end] = upper[end] = q[start + (m - 1) * d + c]
+        lower[c] = upper[c] = q[start + c]
+
+
+@njit(nogil=True)
+def _running(q, start, d, k, first, last, queue, target, c, sign):
+    """Minima (or, with sign -1, maxima) over windows both of whose ends only move to the right."""
+    head, tail, taken = 0, 0, -1
+    for i in range(k):
+        while taken < last[i]:
+            taken += 1
+            element = sign * q[start + taken * d]
+            while tail > head and sign * q[start + queue[tail - 1] * d] >= element:
+                tail -= 1
+            queue[tail] = taken
+            tail += 1
+        while queue[head] < first[i]:
+            head += 1
+        target[i * d + c] = q[start + queue[head] * d]
+
+
+@njit(nogil=True)
+def outside(x, start, size, lower, upper):
+    """Summed squared distances of elements from an envelope.
+
+    Lanes are consecutive elements here.
+    """
+    nothing = splat(_RUN, lower.dtype.type(0))
+    sums = nothing
+    whole = size - size % number(_RUN)
+    for t in range(0, whole, number(_RUN)):
+        element = load(_RUN, x, start + t)
+        over, under = element - load(_RUN, upper, t), load(_RUN, lower, t) - element
+        excess = maximum(maximum(over, under), nothing)
+        sums = sums + excess * excess
+    summed = total(sums)
+    for t in range(whole, size):
+        excess = max(x[start + t] - upper[t], lower[t] - x[start + t])
+        if excess > 0:
+            summed += excess * excess
+    return summed

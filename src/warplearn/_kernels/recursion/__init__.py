@@ -1,0 +1,1 @@
+"""The dynamic program on a grid, forward and backward."""

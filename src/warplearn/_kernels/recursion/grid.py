@@ -1,0 +1,95 @@
+"""Which cells of a grid exist: all, or those of a Sakoe-Chiba band.
+
+On a grid of k rows and m columns the band of radius r holds the cells (i, j), counted from 0, with
+
+    |i (m - 1) - j (k - 1)| <= r (min(k, m) - 1),
+
+those at most r cells from the line between the corners, measured along the longer side.  On a
+square grid this is |i - j| <= r; a grid of one row or column is always complete.  A negative
+radius stands for a fraction of the longer side.
+
+In a ragged batch every lane has a grid, and so a band, of its own.  For each row the kernels need
+the lanes' limits and the hull of these: columns from `outer low` to `outer high` exist in some
+lane, those from `inner low` to `inner high` in every one, and only what lies between needs a mask.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from warplearn._kernels.simd.records import number
+from warplearn._kernels.simd.vector import aligned_empty
+
+ROWS = 4  # as many rows of a grid are computed at once, at most
+
+
+@njit(nogil=True, cache=True)
+def radius_in_cells(radius, k, m):
+    """The radius on a k x m grid; the tiny term forgives the rounding of fractions like 0.29."""
+    return int(-radius * max(k, m) + 1e-9) if radius < 0 else int(radius)
+
+
+@njit(nogil=True, cache=True)
+def row_limits(radius, k, m, low, high):
+    """First and last column of each row, by stepping: both only ever move to the right."""
+    reach = radius_in_cells(radius, k, m) * (min(k, m) - 1)
+    first, last = 0, 0
+    for i in range(k):
+        centre = i * (m - 1)
+        while first < m - 1 and centre - first * (k - 1) > reach:
+            first += 1
+        while last < m - 1 and (last + 1) * (k - 1) - centre <= reach:
+            last += 1
+        low[i] = first
+        high[i] = last
+
+
+@njit(nogil=True, cache=True)
+def leaves_no_path(radius, k, m):
+    """Whether the band cuts every warping path of a k x m grid."""
+    low, high = np.empty(k, np.int64), np.empty(k, np.int64)
+    row_limits(radius, k, m, low, high)
+    for i in range(k):
+        if low[i] > high[i] or (i > 0 and low[i] > high[i - 1] + 1):
+            return True
+    return False
+
+
+@njit(nogil=True)
+def room_for_limits(lanes, banded, rows, like):
+    """Uninitialized `low`, `high` and `hull` for blocks of up to some rows; empty without a band.
+
+    The recursion may look a few rows further.
+    """
+    rows = rows + ROWS if number(banded) else 0
+    size = rows * number(lanes)
+    return aligned_empty(size, like), aligned_empty(size, like), np.empty((rows, 4), np.int64)
+
+
+@njit(nogil=True)
+def lane_limits(lanes, radius, rows, longest, m, low, high, hull):
+    """Limits of a block whose lanes have `rows` rows: `low`, `high` (row, lane) and the hull.
+
+    Rows behind the end of a lane repeat its last row, which keeps the hull tight.
+    """
+    count = number(lanes)
+    first, last = np.empty(longest, np.int64), np.empty(longest, np.int64)
+    for lane in range(count):
+        k = rows[lane]
+        if lane == 0 or k != rows[lane - 1]:
+            row_limits(radius, k, m, first, last)
+        for i in range(longest):
+            low[i * count + lane] = first[min(i, k - 1)]
+            high[i * count + lane] = last[min(i, k - 1)]
+    for i in range(longest):
+        outer_low, inner_low, inner_high, outer_high = m, 0, m, 0
+        for cell in range(i * count, (i + 1) * count):
+            outer_low = min(outer_low, int(low[cell]))
+            inner_low = max(inner_low, int(low[cell]))
+            inner_high = min(inner_high, int(high[cell]))
+            outer_high = max(outer_high, int(high[cell]))
+        hull[i, 0] = outer_low
+        hull[i, 1] = inner_low
+        hull[i, 2] = inner_high
+        hull[i, 3] = outer_high

@@ -1,0 +1,1 @@
+"""What kernels are written in: the vector type, constants and records, arrays, threads."""

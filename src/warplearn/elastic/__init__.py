@@ -1,0 +1,1 @@
+"""Elastic functions of a series and a matrix: costs, bands, values, paths, gradients, streams."""

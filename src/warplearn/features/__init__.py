@@ -1,0 +1,1 @@
+"""Random elastic features, and models on them."""

@@ -1,0 +1,1 @@
+"""Elastic linear models."""

@@ -1,0 +1,1 @@
+"""Nearest neighbours and nearest prototypes under dynamic time warping."""

@@ -1,0 +1,61 @@
+"""Pluggable parts by name: costs, losses, penalties, schedules, solvers.
+
+Each kind has one `Registry`.  Its classes are `NamedTuple`s of numbers; wherever the library takes
+a part of the kind, it takes a registered name or an instance of a registered class.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Registry:
+    """The classes of one kind of part.
+
+    Parameters
+    ----------
+    kind : str
+        What error messages call the parameter.
+    how : str
+        The function that adds a class, for error messages.
+    """
+
+    def __init__(self, kind: str, how: str) -> None:
+        self.kind, self.how = kind, how
+        self._named: dict[str, Any] = {}
+        self._known: dict[type, Any] = {}
+
+    def register(self, cls: type, *, name: str | None = None, about: Any = None) -> None:
+        """Add a class; `name` stands for an instance with the default parameters.
+
+        `about` is whatever else is known of the class, for `about`.
+        """
+        self._known[cls] = about
+        if name is not None:
+            self._named[name] = cls()
+
+    def alias(self, name: str, instance: Any) -> None:
+        """Let a name stand for an instance of a registered class."""
+        self._named[name] = self.resolve(instance)
+
+    @property
+    def names(self) -> list[str]:
+        """The registered names, sorted."""
+        return sorted(self._named)
+
+    def resolve(self, value: Any) -> Any:
+        """The instance that a name or an instance means."""
+        if isinstance(value, str):
+            if value not in self._named:
+                raise ValueError(f"{self.kind} must be one of {self.names}, got {value!r}")
+            return self._named[value]
+        if type(value) not in self._known:
+            raise TypeError(
+                f"{self.kind} must be one of {self.names} or an instance of a class made known "
+                f"with {self.how}, got {value!r}"
+            )
+        return value
+
+    def about(self, instance: Any) -> Any:
+        """What was said of the class of an instance when it was registered."""
+        return self._known[type(instance)]

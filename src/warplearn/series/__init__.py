@@ -1,0 +1,1 @@
+"""Series in one form: the collection, the ways in, symbols and scaling."""

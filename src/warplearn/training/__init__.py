@@ -1,0 +1,1 @@
+"""The generalized gradient method: what is minimized, by which steps, and until when."""

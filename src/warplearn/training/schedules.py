@@ -1,0 +1,90 @@
+"""Learning rates: how the rate of epoch t follows from the initial rate eta.
+
+The generalized gradient method converges if the rates tend to 0 and their sum does not converge
+(the paper's two conditions).  The margin perceptron theorem is for a constant rate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from warplearn._kernels.drivers import parts
+from warplearn._kernels.simd.records import record
+
+
+def define(cls: type, function: Callable[..., float]) -> None:
+    """Make a `NamedTuple` class a schedule: `function(schedule, eta, t)` is the rate of epoch t.
+
+    The class says with a method `converges()` whether the paper's two conditions hold.
+    """
+    record(cls, rate=(parts.rate_at, function))
+    _DEFINED[cls] = function
+
+
+_DEFINED: dict[type, Callable[..., float]] = {}
+
+
+def rate(schedule: Any, eta: float, t: int) -> float:
+    """The learning rate of epoch t, from Python."""
+    return _DEFINED[type(schedule)](schedule, eta, t)
+
+
+class Constant(NamedTuple):
+    """`eta`: does not tend to 0."""
+
+    def converges(self) -> bool:
+        """Whether the rates tend to 0 while their sum diverges."""
+        return False
+
+
+def _constant(schedule, eta, t):
+    return eta
+
+
+class Decay(NamedTuple):
+    """`eta / (1 + decay t)`: the default of the author's program is decay = 0.1."""
+
+    decay: float = 0.1
+
+    def converges(self) -> bool:
+        """Whether the rates tend to 0 while their sum diverges."""
+        return self.decay > 0
+
+
+def _decay(schedule, eta, t):
+    return eta / (1.0 + schedule.decay * t)
+
+
+class InverseScaling(NamedTuple):
+    """`eta / (1 + t)^power`: the sum converges for power > 1."""
+
+    power: float = 0.5
+
+    def converges(self) -> bool:
+        """Whether the rates tend to 0 while their sum diverges."""
+        return 0 < self.power <= 1
+
+
+def _inverse_scaling(schedule, eta, t):
+    return eta / (1.0 + t) ** schedule.power
+
+
+define(Constant, _constant)
+define(Decay, _decay)
+define(InverseScaling, _inverse_scaling)
+
+NAMES: dict[str, Any] = {
+    "constant": Constant(),
+    "decay": Decay(),
+    "invscaling": InverseScaling(),
+}
+
+
+def resolve(schedule: Any) -> Any:
+    """The schedule that a name or an instance means."""
+    if isinstance(schedule, str) and schedule in NAMES:
+        return NAMES[schedule]
+    if type(schedule) not in _DEFINED:
+        raise ValueError(f"schedule must be one of {sorted(NAMES)} or a schedule, got {schedule!r}")
+    return schedule
