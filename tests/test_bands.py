@@ -1,6 +1,7 @@
 """Sakoe-Chiba bands: the definition, and what is refused."""
 
 import itertools
+import sys
 
 import naive
 import numpy as np
@@ -10,9 +11,9 @@ from hypothesis import strategies as st
 
 from warplearn import band_mask, dtw, elastic_distance, pairwise_dtw
 from warplearn._kernels.recursion.grid import leaves_no_path
-from warplearn.elastic.bands import check_band, narrowest, radius_of
+from warplearn.elastic.bands import Band, band_of, narrowest, resolve_band
 
-BANDS = [0, 1, 2, 4, 0.0, 0.1, 0.25, 0.5, 1.0]
+BANDS = [0, 1, 2, 4, 0.0, 0.1, 0.25, 0.5]
 
 
 def naive_mask(k, m, band):
@@ -28,7 +29,7 @@ def test_mask_is_the_definition(band):
 @given(
     k=st.integers(1, 60),
     m=st.integers(1, 60),
-    band=st.integers(0, 70) | st.integers(0, 100).map(lambda percent: percent / 100),
+    band=st.integers(0, 70) | st.integers(0, 99).map(lambda percent: percent / 100),
 )
 def test_mask_is_the_definition_on_any_grid(k, m, band):
     got = band_mask(k, m, band)
@@ -43,7 +44,9 @@ def test_on_a_square_grid_it_is_the_distance_from_the_diagonal():
     np.testing.assert_array_equal(band_mask(9, 9, 3), np.abs(i - j) <= 3)
 
 
-@pytest.mark.parametrize(("band", "cells"), [(0.29, 29), (0.57, 57), (0.1, 10), (1.0, 100)])
+@pytest.mark.parametrize(
+    ("band", "cells"), [(0.29, 29), (0.57, 57), (0.1, 10), ("29%", 29), ("100%", 100)]
+)
 def test_fractions_mean_their_decimals(band, cells):
     # 0.29 * 100 is 28.999999999999996
     np.testing.assert_array_equal(band_mask(100, 80, band), band_mask(100, 80, cells))
@@ -52,7 +55,7 @@ def test_fractions_mean_their_decimals(band, cells):
 @pytest.mark.parametrize("band", BANDS)
 def test_whether_a_path_is_left(band):
     for k, m in itertools.product(range(1, 14), repeat=2):
-        assert leaves_no_path(radius_of(band), k, m) == (not naive.has_path(k, m, band))
+        assert leaves_no_path(band_of(band, 14), k, m) == (not naive.has_path(k, m, band))
 
 
 def test_the_narrowest_band_is_the_narrowest():
@@ -62,16 +65,32 @@ def test_the_narrowest_band_is_the_narrowest():
 
 
 @pytest.mark.parametrize(
-    ("band", "radius"),
-    [(None, None), (0, 0.0), (7, 7.0), (np.int32(7), 7.0), (0.25, -0.25), (np.float32(0.5), -0.5)],
-)
-def test_radius(band, radius):
-    assert radius_of(band) == radius
+    ("band", "resolved"),
+    [
+        (None, None), (0, Band(0)), (7, Band(7)), (np.int32(7), Band(7)), (0.25, Band(share=0.25)),
+        (np.float32(0.5), Band(share=0.5)), ("25%", Band(share=0.25)), ("250%", Band(share=1.0)),
+        (15, Band(14)), (2**56, Band(14)), (10**400, Band(14)),
+    ],
+)  # fmt: skip
+def test_what_a_band_means(band, resolved):
+    assert band_of(band, 14) == resolved
 
 
-@pytest.mark.parametrize("band", [-1, -0.1, 1.5, np.nan, np.inf, True, "1", [1], 1j])
+@pytest.mark.parametrize("band", [sys.maxsize, 2**56, 10**400])
+def test_a_band_wider_than_the_grid_is_none_at_all(band, rng):
+    x, y = rng.normal(size=(2, 30))
+    assert dtw(x, y, band) == dtw(x, y)
+
+
+@pytest.mark.parametrize("band", [-1, -0.1, np.nan, True, "1", "-5%", "x%", [1], 1j])
 def test_bad_bands(band):
-    with pytest.raises(ValueError, match="band must be None, a radius in cells"):
+    with pytest.raises(ValueError, match="band must be an integer of at least 0"):
+        dtw([1.0, 2.0], [1.0, 2.0], band=band)
+
+
+@pytest.mark.parametrize("band", [1.0, np.float32(1), 1.5, np.inf])
+def test_floats_from_1_on_are_ambiguous(band):
+    with pytest.raises(ValueError, match="is ambiguous: write band="):
         dtw([1.0, 2.0], [1.0, 2.0], band=band)
 
 
@@ -111,5 +130,5 @@ def test_refused_is_any_pair_without_a_path(rng):
 def test_every_length_is_looked_at():
     rows, columns = np.array([5, 5, 40, 6]), np.array([5, 4])
     with pytest.raises(ValueError, match=r"40 x 4 grid of Z\[2\]"):
-        check_band(1, rows, columns, "Z")
-    assert check_band(1, rows[:2], columns, "Z") == 1.0
+        resolve_band(1, rows, columns, "Z")
+    assert resolve_band(1, rows[:2], columns, "Z") == Band(1)

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from warplearn import pairwise_dtw
 from warplearn._kernels.drivers.evaluate import evaluate
 from warplearn._kernels.simd.threads import thread_count
-from warplearn.elastic.bands import radius_of
+from warplearn.elastic.bands import band_of
 from warplearn.elastic.costs import NAMES
 
 
@@ -154,8 +154,8 @@ def problems(draw, config):
 def kernel(problem, *, gradients=False, **options):
     if gradients:
         options |= {"want_series": True, "want_matrix": True, "upstream": problem.upstream}
-    cost, radius = NAMES[problem.cost], radius_of(problem.band)
-    return evaluate(cost, problem.x, problem.lengths, problem.w, radius=radius, **options)
+    cost, band = NAMES[problem.cost], band_of(problem.band, 10**6)
+    return evaluate(cost, problem.x, problem.lengths, problem.w, band=band, **options)
 
 
 def assert_near(got, ref):

@@ -11,6 +11,7 @@ from ucr import labelled
 from warplearn import pairwise_dtw
 from warplearn._kernels.drivers import nearest as kernel
 from warplearn._kernels.drivers.bounds import envelope, outside
+from warplearn._kernels.recursion.grid import Band
 from warplearn._kernels.simd.records import Static
 from warplearn.neighbors.nearest import (
     DTWNeighborsClassifier,
@@ -120,7 +121,7 @@ def test_bound_is_below_the_distance_and_above_its_corners(band, rng):
         lower, upper = np.empty(k), np.empty(k)
         first, last, queue = (np.empty(9, np.int64) for _ in range(3))
         envelope(
-            Static(band is not None), Static(1), float(band or 0), q, 0, m, k,
+            Static(band is not None), Static(1), Band(band or 0), q, 0, m, k,
             first, last, queue, lower, upper,
         )  # fmt: skip
         for i in range(1, k - 1):
@@ -208,7 +209,7 @@ def test_progress(rng, capsys):
         ({"n_neighbors": 0}, "n_neighbors == 0, must be >= 1"),
         ({"n_neighbors": 4}, "n_neighbors = 4, n_samples_fit = 3"),
         ({"weights": "heavy"}, "weights must be one of .* got 'heavy'"),
-        ({"band": -1}, "band must be None, .* got -1"),
+        ({"band": -1}, "band must be an integer .* got -1"),
         ({"band": []}, "band must name at least one band"),
     ],
 )

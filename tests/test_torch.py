@@ -16,6 +16,7 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 from warplearn._kernels.drivers import evaluate as drive  # noqa: E402
+from warplearn.elastic.bands import band_of  # noqa: E402
 from warplearn.elastic.costs import resolve  # noqa: E402
 from warplearn.torch import ElasticConv1d, ElasticDistance, ElasticLinear, functional  # noqa: E402
 from warplearn.torch import diagonal as in_torch  # noqa: E402
@@ -39,9 +40,9 @@ def operands(channels=2, *, batch=5, time=9, units=3, rows=10, m=4):
     return x, w
 
 
-def score_with(module, cost, x, w, lengths=LENGTHS, radius=None, *rest):
+def score_with(module, cost, x, w, lengths=LENGTHS, band=None, *rest):
     local, _ = resolve(cost)
-    return module.scores(local, x.transpose(1, 2), w, np.array(lengths), radius, *rest)
+    return module.scores(local, x.transpose(1, 2), w, np.array(lengths), band_of(band, 100), *rest)
 
 
 def gradients(values, x, w, upstream):
@@ -81,7 +82,7 @@ def test_kernels_anti_diagonals_and_definition_agree(cost, band, modules):
     upstream = torch.randn(5, 3, dtype=torch.float64)
     values, to_x, to_w = naively(cost, x, w, LENGTHS, band, upstream)
     for module in modules:
-        got = score_with(module, cost, x, w, radius=band)
+        got = score_with(module, cost, x, w, band=band)
         np.testing.assert_allclose(got.detach(), values, rtol=1e-12, atol=1e-12)
         got_x, got_w = gradients(got, x, w, upstream)
         np.testing.assert_allclose(got_x, to_x, rtol=1e-12, atol=1e-12)

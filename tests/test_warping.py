@@ -16,10 +16,10 @@ from warplearn import (
     dtw,
     pairwise_dtw,
     pairwise_dtw_blocks,
-    warping,
     warping_path,
 )
 from warplearn._kernels.drivers.evaluate import run_serial
+from warplearn.elastic import warping
 
 DISTANCES = [cost for cost in naive.SCORES if cost != "product"]
 digits = st.lists(st.integers(-3, 3).map(float), min_size=1, max_size=5)

@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from warplearn._kernels.drivers.evaluate import evaluate
 from warplearn._kernels.recursion.local import Squared
 from warplearn.base import check_series
-from warplearn.elastic.bands import Band, check_band
+from warplearn.elastic.bands import BandLike, resolve_band
 from warplearn.mean import SPACES, Array, check_rows, chunks, elastic_mean, hidden, named, shown
 from warplearn.series.collection import SeriesCollection, single
 
@@ -94,7 +94,7 @@ class ElasticEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         base: Any = None,
         length: int | None = None,
         max_iter: int = 30,
-        band: Band = None,
+        band: BandLike = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -172,13 +172,13 @@ class ElasticEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         base = hidden(self.base_[None], self.space, self.n_channels_in_)[0]
         check_rows(collection, self.space, len(base))
         collection = collection.astype(base.dtype)
-        radius = check_band(self.band, collection.lengths, np.array([base.shape[-2]]))
+        resolved = resolve_band(self.band, collection.lengths, np.array([base.shape[-2]]))
         embedded = np.empty((len(collection), base.size), base.dtype)
         for cases in chunks(collection):
             part = collection[cases]
             found = evaluate(
                 Squared(), part.values, part.lengths, base[None],
-                radius=radius, want_paths=True, n_jobs=self.n_jobs,
+                band=resolved, want_paths=True, n_jobs=self.n_jobs,
             )  # fmt: skip
             assert found.paths is not None
             which = np.repeat(np.arange(len(part)), [len(path) for path in found.paths])

@@ -41,7 +41,7 @@ from sklearn.utils.validation import check_is_fitted
 from warplearn._kernels.drivers.evaluate import evaluate
 from warplearn._kernels.recursion.local import Squared
 from warplearn.base import check_series, check_weights
-from warplearn.elastic.bands import Band, check_band
+from warplearn.elastic.bands import Band, BandLike, resolve_band
 from warplearn.series.collection import SeriesCollection, single
 
 __all__ = [
@@ -107,7 +107,7 @@ class Objective(NamedTuple):
 
     X: SeriesCollection
     weights: NDArray[np.float64]
-    radius: float | None = None
+    band: Band | None = None
     n_jobs: int | None = None
 
     def value(self, Y: Array) -> float:
@@ -139,7 +139,7 @@ class Objective(NamedTuple):
         part = self.X[cases]
         return evaluate(
             Squared(), part.values, part.lengths, Y[None],
-            radius=self.radius, n_jobs=self.n_jobs, **wanted,
+            band=self.band, n_jobs=self.n_jobs, **wanted,
         )  # fmt: skip
 
 
@@ -299,7 +299,7 @@ def _medoid(objective: Objective, length: int | None, rng: np.random.RandomState
     among = objective.X[cases]
     values = evaluate(
         Squared(), among.values, among.lengths, among.values, among.lengths,
-        radius=objective.radius, triangular=True, n_jobs=objective.n_jobs,
+        band=objective.band, triangular=True, n_jobs=objective.n_jobs,
     ).values  # fmt: skip
     return np.array(among[int(np.argmax(values @ objective.weights[cases]))])
 
@@ -405,7 +405,7 @@ def elastic_mean(
     max_iter: int = 30,
     tol: float = 1e-6,
     weights: Any = None,
-    band: Band = None,
+    band: BandLike = None,
     random_state: Any = None,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -464,7 +464,7 @@ def elastic_mean(
     objective = Objective(collection, given, None, n_jobs)
     Y = first_mean(objective, init, space, length, rng)
     columns = np.array([Y.shape[-2]])
-    objective = objective._replace(radius=check_band(band, collection.lengths, columns))
+    objective = objective._replace(band=resolve_band(band, collection.lengths, columns))
 
     def report(number: int, variation: float) -> None:
         if verbose:
@@ -503,7 +503,7 @@ class ElasticMean(BaseEstimator):
         length: int | None = None,
         max_iter: int = 30,
         tol: float = 1e-6,
-        band: Band = None,
+        band: BandLike = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -541,6 +541,6 @@ class ElasticMean(BaseEstimator):
         Y = hidden(self.mean_[None], self.space, self.n_channels_in_)[0]
         collection = collection.astype(Y.dtype)
         check_rows(collection, self.space, Y.shape[0])
-        radius = check_band(self.band, collection.lengths, np.array([Y.shape[-2]]))
+        band = resolve_band(self.band, collection.lengths, np.array([Y.shape[-2]]))
         ones = np.ones(len(collection))
-        return -Objective(collection, ones, radius, self.n_jobs).value(Y)
+        return -Objective(collection, ones, band, self.n_jobs).value(Y)

@@ -158,7 +158,7 @@ def predict_together(
             continue
         W = np.concatenate([fits[index].estimator._matrices() for index in bank])
         cost = fits[bank[0]].assembly.problem.cost
-        scores = evaluate(cost, X.values, X.lengths, W, radius=radius, n_jobs=n_jobs).values
+        scores = evaluate(cost, X.values, X.lengths, W, band=radius, n_jobs=n_jobs).values
         for place, index in enumerate(bank):
             own = scores[:, place * shape[0] : (place + 1) * shape[0]]
             found[index] = fits[index].estimator.classify(own)

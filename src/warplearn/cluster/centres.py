@@ -17,32 +17,32 @@ from sklearn.utils.validation import check_is_fitted
 from warplearn._kernels.drivers.evaluate import evaluate
 from warplearn._kernels.recursion.local import Squared
 from warplearn.base import check_series
-from warplearn.elastic.bands import check_band
+from warplearn.elastic.bands import Band, resolve_band
 from warplearn.mean import SPACES, Array, check_rows, chunks, hidden, named, resampled
 from warplearn.series.collection import SeriesCollection
 
 
 def squared_distances(
-    X: SeriesCollection, centres: Array, radius: float | None, n_jobs: int | None
+    X: SeriesCollection, centres: Array, band: Band | None, n_jobs: int | None
 ) -> Array:
     """Squared elastic distances of all series to all centres."""
     found = np.empty((len(X), len(centres)), X.dtype)
     for cases in chunks(X):
         part = X[cases]
         scores = evaluate(
-            Squared(), part.values, part.lengths, centres, radius=radius, n_jobs=n_jobs
+            Squared(), part.values, part.lengths, centres, band=band, n_jobs=n_jobs
         ).values
         np.negative(scores, out=found[cases])
     return found
 
 
 def nearest(
-    X: SeriesCollection, centres: Array, radius: float | None, n_jobs: int | None
+    X: SeriesCollection, centres: Array, band: Band | None, n_jobs: int | None
 ) -> tuple[NDArray[np.intp], Array]:
     """The nearest centre of each series, the first of equals, and the squared distance to it."""
     labels, costs = np.empty(len(X), np.intp), np.empty(len(X), X.dtype)
     for cases in chunks(X):
-        to_all = squared_distances(X[cases], centres, radius, n_jobs)
+        to_all = squared_distances(X[cases], centres, band, n_jobs)
         labels[cases] = to_all.argmin(axis=1)
         costs[cases] = to_all[np.arange(len(to_all)), labels[cases]]
     return labels, costs
@@ -71,13 +71,13 @@ def check_count(name: str, wanted: int, X: SeriesCollection) -> None:
 
 def centres_and_series(
     estimator: Any, centres: Array, X: Any
-) -> tuple[Array, SeriesCollection, float | None]:
-    """The centres of a fitted estimator and new series in the kernels' form, and its radius."""
+) -> tuple[Array, SeriesCollection, Band | None]:
+    """The centres of a fitted estimator and new series in the kernels' form, and its band."""
     collection = check_series(estimator, X, reset=False)
     centres = hidden(centres, estimator.space, estimator.n_channels_in_)
     check_rows(collection, estimator.space, centres.shape[1])
-    radius = check_band(estimator.band, collection.lengths, np.array([centres.shape[-2]]))
-    return centres, collection.astype(centres.dtype), radius
+    band = resolve_band(estimator.band, collection.lengths, np.array([centres.shape[-2]]))
+    return centres, collection.astype(centres.dtype), band
 
 
 class Centres(ClusterMixin, TransformerMixin, BaseEstimator):
@@ -98,8 +98,8 @@ class Centres(ClusterMixin, TransformerMixin, BaseEstimator):
         array of shape (cases,)
         """
         check_is_fitted(self)
-        centres, collection, radius = centres_and_series(self, self.cluster_centers_, X)
-        return nearest(collection, centres, radius, self.n_jobs)[0]
+        centres, collection, band = centres_and_series(self, self.cluster_centers_, X)
+        return nearest(collection, centres, band, self.n_jobs)[0]
 
     def transform(self, X: Any) -> Array:
         """Elastic distances of each series to all centres.
@@ -113,8 +113,8 @@ class Centres(ClusterMixin, TransformerMixin, BaseEstimator):
         array of shape (cases, centres)
         """
         check_is_fitted(self)
-        centres, collection, radius = centres_and_series(self, self.cluster_centers_, X)
-        found = squared_distances(collection, centres, radius, self.n_jobs)
+        centres, collection, band = centres_and_series(self, self.cluster_centers_, X)
+        found = squared_distances(collection, centres, band, self.n_jobs)
         return np.sqrt(found, out=found)
 
     @property

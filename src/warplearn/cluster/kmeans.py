@@ -17,7 +17,7 @@ from warplearn.cluster.centres import (
     squared_distances,
     stacked,
 )
-from warplearn.elastic.bands import Band, check_band
+from warplearn.elastic.bands import Band, BandLike, resolve_band
 from warplearn.mean import (
     METHODS,
     Array,
@@ -93,7 +93,7 @@ class ElasticKMeans(Centres):
         space: str = "series",
         length: int | None = None,
         batch_size: int | None = None,
-        band: Band = None,
+        band: BandLike = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -134,8 +134,8 @@ class ElasticKMeans(Centres):
         for _ in range(self.n_init):
             centres = self._first_centres(collection, weights, rng)
             centres, n_iter = run(collection, weights, centres, rng)
-            radius = self._radius(collection, centres)
-            labels, costs = nearest(collection, centres, radius, self.n_jobs)
+            band = self._band(collection, centres)
+            labels, costs = nearest(collection, centres, band, self.n_jobs)
             inertia = float(weights @ costs)
             if inertia < best or not np.isfinite(best):
                 best = inertia
@@ -176,8 +176,8 @@ class ElasticKMeans(Centres):
         self.cluster_centers_ = np.stack([shown(Y) for Y in centres])
         return self
 
-    def _radius(self, X: SeriesCollection, centres: Array) -> float | None:
-        return check_band(self.band, X.lengths, np.array([centres.shape[-2]]))
+    def _band(self, X: SeriesCollection, centres: Array) -> Band | None:
+        return resolve_band(self.band, X.lengths, np.array([centres.shape[-2]]))
 
     def _report(self, what: str, number: int, inertia: float) -> None:
         if self.verbose:
@@ -207,10 +207,10 @@ class ElasticKMeans(Centres):
         rng: np.random.RandomState,
     ) -> tuple[Array, int]:
         method = named(METHODS, self.method, "method", "sweep")
-        radius = self._radius(X, centres)
+        band = self._band(X, centres)
         before = np.inf
         for number in range(self.max_iter):
-            labels, costs = nearest(X, centres, radius, self.n_jobs)
+            labels, costs = nearest(X, centres, band, self.n_jobs)
             inertia = float(weights @ costs)
             self._report("iteration", number, inertia)
             # Labels that stay the same do not end it: the means may still have some way to go.
@@ -221,7 +221,7 @@ class ElasticKMeans(Centres):
             centres = np.stack(
                 [
                     minimize(
-                        Objective(X, weights * (labels == c), radius, self.n_jobs), Y, method,
+                        Objective(X, weights * (labels == c), band, self.n_jobs), Y, method,
                         max_iter=self.mean_iter, tol=self.tol, rng=rng,
                     ).Y
                     for c, Y in enumerate(centres)
@@ -242,11 +242,11 @@ class ElasticKMeans(Centres):
         self, X: SeriesCollection, weights: NDArray[np.float64], centres: Array, visits: Array
     ) -> tuple[Array, NDArray[np.intp], Array]:
         """Centres after one batch; `visits`, the weight ever seen by each cell, is added to."""
-        radius = self._radius(X, centres)
-        labels, costs = nearest(X, centres, radius, self.n_jobs)
+        band = self._band(X, centres)
+        labels, costs = nearest(X, centres, band, self.n_jobs)
         centres = centres.copy()
         for c in np.unique(labels):
-            found = Objective(X, weights * (labels == c), radius, self.n_jobs).pull(centres[c])
+            found = Objective(X, weights * (labels == c), band, self.n_jobs).pull(centres[c])
             visits[c] += found.visits
             centres[c] += averaged(found._replace(visits=visits[c]))
         return centres, labels, costs
@@ -283,17 +283,17 @@ def _plus_plus(
     rng: np.random.RandomState,
 ) -> list[int]:
     """K-means++: of several candidates, drawn in proportion to what they cost, the most useful."""
-    radius = check_band(model.band, X.lengths, X.lengths)
+    band = resolve_band(model.band, X.lengths, X.lengths)
     trials = 2 + int(np.log(model.n_clusters))
     seeds = [int(rng.choice(len(X), p=weights / weights.sum()))]
-    costs = _costs_to(X, seeds, radius, model.n_jobs)[0]
+    costs = _costs_to(X, seeds, band, model.n_jobs)[0]
     while len(seeds) < model.n_clusters:
         mass = np.cumsum(weights * costs)
         if mass[-1] > 0:
             drawn = np.searchsorted(mass, rng.uniform(size=trials) * mass[-1], side="right")
         else:  # every series equals a seed
             drawn = np.setdiff1d(np.arange(len(X)), seeds)[:1]
-        candidates = np.minimum(_costs_to(X, list(drawn), radius, model.n_jobs), costs)
+        candidates = np.minimum(_costs_to(X, list(drawn), band, model.n_jobs), costs)
         best = int((candidates @ weights).argmin())
         seeds.append(int(drawn[best]))
         costs = candidates[best]
@@ -301,10 +301,10 @@ def _plus_plus(
 
 
 def _costs_to(
-    X: SeriesCollection, cases: list[int], radius: float | None, n_jobs: int | None
+    X: SeriesCollection, cases: list[int], band: Band | None, n_jobs: int | None
 ) -> Array:
     """Squared distances of all series to some of them; of any lengths, so one at a time."""
-    return np.stack([squared_distances(X, X[case][None], radius, n_jobs)[:, 0] for case in cases])
+    return np.stack([squared_distances(X, X[case][None], band, n_jobs)[:, 0] for case in cases])
 
 
 def _at_random(

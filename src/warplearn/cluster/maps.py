@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state, check_scalar
 
 from warplearn.base import check_series, check_weights
 from warplearn.cluster.centres import Centres, common_length, nearest, stacked
-from warplearn.elastic.bands import Band, check_band
+from warplearn.elastic.bands import BandLike, resolve_band
 from warplearn.mean import Objective, averaged, shown
 
 
@@ -56,7 +56,7 @@ class ElasticSOM(Centres):
         final_width: float = 0.3,
         space: str = "series",
         length: int | None = None,
-        band: Band = None,
+        band: BandLike = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -93,10 +93,10 @@ class ElasticSOM(Centres):
         length = common_length(collection, self.length)
         seeds = rng.choice(len(collection), len(apart), p=weights / weights.sum())
         centres = stacked([collection[case] for case in seeds], collection, self.space, length)
-        radius = check_band(self.band, collection.lengths, np.array([length]))
-        whole = Objective(collection, weights, radius, self.n_jobs)
+        resolved = resolve_band(self.band, collection.lengths, np.array([length]))
+        whole = Objective(collection, weights, resolved, self.n_jobs)
         for epoch in range(self.max_iter):
-            best, costs = nearest(collection, centres, radius, self.n_jobs)
+            best, costs = nearest(collection, centres, resolved, self.n_jobs)
             if self.verbose:
                 error = np.sqrt(costs).mean()
                 print(f"ElasticSOM: epoch {epoch}, quantization error {error:.6g}", flush=True)
@@ -111,7 +111,7 @@ class ElasticSOM(Centres):
             )
         self.cluster_centers_ = np.stack([shown(Y) for Y in centres])
         self.n_iter_ = self.max_iter
-        self.labels_, costs = nearest(collection, centres, radius, self.n_jobs)
+        self.labels_, costs = nearest(collection, centres, resolved, self.n_jobs)
         self.quantization_error_ = float(np.sqrt(costs).mean())
         self.topographic_error_ = self.topographic_error(collection)
         return self

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 
 from warplearn.base import check_series
 from warplearn.cluster.centres import Centres, check_count, common_length
-from warplearn.elastic.bands import Band, check_band
+from warplearn.elastic.bands import BandLike, resolve_band
 from warplearn.elastic.warping import pairwise_dtw
 from warplearn.mean import METHODS, Array, Objective, first_mean, minimize, named, shown
 
@@ -50,7 +50,7 @@ class ElasticAgglomerative(Centres):
         max_iter: int = 30,
         space: str = "series",
         length: int | None = None,
-        band: Band = None,
+        band: BandLike = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -86,13 +86,13 @@ class ElasticAgglomerative(Centres):
             self.linkage_matrix_ = linkage(condensed, self.linkage)
             self.labels_ = cut_tree(self.linkage_matrix_, self.n_clusters)[:, 0].astype(np.intp)
         length = common_length(collection, self.length)
-        radius = check_band(self.band, collection.lengths, np.array([length]))
+        resolved = resolve_band(self.band, collection.lengths, np.array([length]))
         centres: list[Array] = []
         self.n_iter_ = 0
         for c in range(self.n_clusters):
             members = (self.labels_ == c).astype(np.float64)
-            objective = Objective(collection, members, radius, self.n_jobs)
-            Y = first_mean(objective._replace(radius=None), "medoid", self.space, length, rng)
+            objective = Objective(collection, members, resolved, self.n_jobs)
+            Y = first_mean(objective._replace(band=None), "medoid", self.space, length, rng)
             found = minimize(objective, Y, method, max_iter=self.max_iter, tol=1e-6, rng=rng)
             self._say(f"cluster {c}, {int(members.sum())} series, variation {found.variation:.6g}")
             centres.append(shown(found.Y))

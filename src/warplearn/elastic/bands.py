@@ -6,42 +6,41 @@ columns, counted from 0, a band of radius r holds the cells (i, j) with
     |i (m - 1) - j (k - 1)| <= r (min(k, m) - 1),
 
 those at most r cells from that line, measured along the longer side; on a square grid,
-`|i - j| <= r`.  `band=10` is a radius of ten cells, `band=0.1` a tenth of the longer side, and
-`band=None` no band at all.  A narrow band on a long grid of few columns can cut every path: such
-a band is refused.
+`|i - j| <= r`.  `band=10` is a radius of ten cells, `band=0.1` or `band="10%"` a tenth of the
+longer side, and `band=None` no band at all.  A narrow band on a long grid of few columns can cut
+every path: such a band is refused.
 """
 
 from __future__ import annotations
 
-from numbers import Integral, Real
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from warplearn._kernels.recursion.grid import leaves_no_path, row_limits
+from warplearn._kernels.recursion.grid import Band, leaves_no_path, row_limits
+from warplearn.elastic.extent import Extent, ExtentLike
 
-Band: TypeAlias = int | float | None
+__all__ = ["Band", "BandLike", "band_mask", "narrowest", "resolve_band"]
+
+BandLike: TypeAlias = ExtentLike | None
 
 
-def radius_of(band: Band) -> float | None:
-    """The radius as kernels take it: cells, or minus a fraction; None without a band."""
+def band_of(band: BandLike, longest: int) -> Band | None:
+    """The band that a user means on grids with sides of up to `longest` cells.
+
+    A wider band than that holds all cells, and is cut to it.
+    """
     if band is None:
         return None
-    if isinstance(band, Integral) and not isinstance(band, bool) and band >= 0:
-        return float(band)
-    if isinstance(band, Real) and not isinstance(band, Integral) and 0 <= band <= 1:
-        return -float(band)
-    raise ValueError(
-        "band must be None, a radius in cells (an integer of at least 0) or a fraction of the "
-        f"longer side (a float from 0.0 to 1.0), got {band!r}"
-    )
+    cells, share = Extent.of(band, "band")
+    return Band(min(cells, longest), min(share, 1.0))
 
 
-def check_band(
-    band: Band, rows: NDArray[np.int64], columns: NDArray[np.int64], name: str = "X"
-) -> float | None:
-    """The radius for kernels, once every grid is known to have a path inside the band.
+def resolve_band(
+    band: BandLike, rows: NDArray[np.int64], columns: NDArray[np.int64], name: str = "X"
+) -> Band | None:
+    """The band for kernels, once every grid is known to have a path inside it.
 
     Parameters
     ----------
@@ -50,19 +49,19 @@ def check_band(
     name : str
         What errors call the collection that `rows` belongs to.
     """
-    radius = radius_of(band)
-    if radius is None:
+    resolved = band_of(band, int(max(rows.max(), columns.max())))
+    if resolved is None:
         return None
     for m in np.unique(columns):
         for k in np.unique(rows):
-            if leaves_no_path(radius, k, m):
+            if leaves_no_path(resolved, k, m):
                 case = int(np.flatnonzero(rows == k)[0])
                 raise ValueError(
                     f"band={band!r} leaves no warping path on the {k} x {m} grid of "
                     f"{name}[{case}]; "
                     f"the narrowest band that leaves one is band={narrowest(int(k), int(m))}"
                 )
-    return radius
+    return resolved
 
 
 def narrowest(k: int, m: int) -> int:
@@ -70,14 +69,14 @@ def narrowest(k: int, m: int) -> int:
     low, high = 0, max(k, m)
     while low < high:
         middle = (low + high) // 2
-        if leaves_no_path(float(middle), k, m):
+        if leaves_no_path(Band(middle), k, m):
             low = middle + 1
         else:
             high = middle
     return low
 
 
-def band_mask(k: int, m: int, band: Band) -> NDArray[np.bool_]:
+def band_mask(k: int, m: int, band: BandLike) -> NDArray[np.bool_]:
     """Which cells of a k x m grid a band holds, as an array to look at.
 
     Examples
@@ -88,10 +87,10 @@ def band_mask(k: int, m: int, band: Band) -> NDArray[np.bool_]:
            [0, 1, 1, 1],
            [0, 0, 1, 1]])
     """
-    radius = radius_of(band)
-    if radius is None:
+    resolved = band_of(band, max(k, m))
+    if resolved is None:
         return np.ones((k, m), dtype=bool)
     low, high = np.empty(k, np.int64), np.empty(k, np.int64)
-    row_limits(radius, k, m, low, high)
+    row_limits(resolved, k, m, low, high)
     column = np.arange(m)
     return (low[:, None] <= column) & (column <= high[:, None])

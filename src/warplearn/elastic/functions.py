@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warplearn._kernels.drivers.evaluate import Evaluation, evaluate
-from warplearn.elastic.bands import Band, check_band
+from warplearn.elastic.bands import Band, BandLike, resolve_band
 from warplearn.elastic.costs import resolve, resolve_distance
 from warplearn.elastic.warping import distances
 from warplearn.series.collection import SeriesCollection, single
@@ -47,16 +47,16 @@ class _Operands(NamedTuple):
     X: SeriesCollection
     W: NDArray[Any]
     bank: bool
-    radius: float | None
+    band: Band | None
 
     def evaluate(self, local: Any, **options: Any) -> Evaluation:
-        return evaluate(local, self.X.values, self.X.lengths, self.W, radius=self.radius, **options)
+        return evaluate(local, self.X.values, self.X.lengths, self.W, band=self.band, **options)
 
     def shaped(self, values: NDArray[Any]) -> NDArray[Any]:
         return values if self.bank else values[:, 0]
 
 
-def _operands(X: SeriesCollection, W: Any, band: Band, names: tuple[str, str]) -> _Operands:
+def _operands(X: SeriesCollection, W: Any, band: BandLike, names: tuple[str, str]) -> _Operands:
     """Check W against X and bring both to the same dtype."""
     x_name, w_name = names
     matrices = np.asarray(W)
@@ -87,12 +87,12 @@ def _operands(X: SeriesCollection, W: Any, band: Band, names: tuple[str, str]) -
         )
     dtype = np.result_type(X.dtype, matrices.dtype)
     columns = np.array([matrices.shape[2]])
-    radius = check_band(band, X.lengths, columns, x_name)
-    return _Operands(X.astype(dtype), matrices.astype(dtype, copy=False), bank, radius)
+    resolved = resolve_band(band, X.lengths, columns, x_name)
+    return _Operands(X.astype(dtype), matrices.astype(dtype, copy=False), bank, resolved)
 
 
 def elastic_inner_product(
-    X: Any, W: Any, *, band: Band = None, n_jobs: int | None = None
+    X: Any, W: Any, *, band: BandLike = None, n_jobs: int | None = None
 ) -> NDArray[Any]:
     """Elastic inner product, the paper's `sigma_W` (Example 2).
 
@@ -125,7 +125,7 @@ def elastic_inner_product(
 
 
 def elastic_distance(
-    X: Any, Y: Any, *, cost: Any = "squared", band: Band = None, n_jobs: int | None = None
+    X: Any, Y: Any, *, cost: Any = "squared", band: BandLike = None, n_jobs: int | None = None
 ) -> NDArray[Any]:
     """Elastic Euclidean distance, the paper's `delta_Y` (Example 1).
 
@@ -151,7 +151,9 @@ def elastic_distance(
     return operands.shaped(distances(values, traits))
 
 
-def active_path(x: Any, W: Any, *, cost: Any = "product", band: Band = None) -> NDArray[np.int64]:
+def active_path(
+    x: Any, W: Any, *, cost: Any = "product", band: BandLike = None
+) -> NDArray[np.int64]:
     """The warping path along which an elastic function embeds a series.
 
     Parameters
@@ -225,7 +227,7 @@ def value_and_gradient(
     W: Any,
     *,
     cost: Any = "product",
-    band: Band = None,
+    band: BandLike = None,
     upstream: Any = None,
     n_jobs: int | None = None,
 ) -> ValueAndGradient:

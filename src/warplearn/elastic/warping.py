@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from warplearn._kernels.drivers.evaluate import evaluate
 from warplearn._kernels.recursion.local import Traits
-from warplearn.elastic.bands import Band, check_band
+from warplearn.elastic.bands import Band, BandLike, resolve_band
 from warplearn.elastic.costs import resolve_distance
 from warplearn.series.collection import SeriesCollection, common_dtype, single
 
@@ -39,10 +39,10 @@ def distances(scores: NDArray[Any], traits: Traits) -> NDArray[Any]:
     return scores
 
 
-def _pair(x: Any, y: Any, band: Band) -> tuple[SeriesCollection, SeriesCollection, float | None]:
+def _pair(x: Any, y: Any, band: BandLike) -> tuple[SeriesCollection, SeriesCollection, Band | None]:
     first, second = single(x, "x"), single(y, "y")
     first, second = _alike(first, second, "x", "y")
-    return first, second, check_band(band, first.lengths, second.lengths, "x")
+    return first, second, resolve_band(band, first.lengths, second.lengths, "x")
 
 
 def _alike(
@@ -58,7 +58,7 @@ def _alike(
     return X.astype(dtype), Y.astype(dtype)
 
 
-def dtw(x: Any, y: Any, band: Band = None, cost: Any = "squared") -> float:
+def dtw(x: Any, y: Any, band: BandLike = None, cost: Any = "squared") -> float:
     """Dynamic time warping distance of two series.
 
     Parameters
@@ -83,12 +83,12 @@ def dtw(x: Any, y: Any, band: Band = None, cost: Any = "squared") -> float:
     1.0
     """
     local, traits = resolve_distance(cost)
-    first, second, radius = _pair(x, y, band)
-    scores = evaluate(local, first.values, first.lengths, second.values, radius=radius, n_jobs=1)
+    first, second, resolved = _pair(x, y, band)
+    scores = evaluate(local, first.values, first.lengths, second.values, band=resolved, n_jobs=1)
     return float(distances(scores.values, traits)[0, 0])
 
 
-def warping_path(x: Any, y: Any, band: Band = None, cost: Any = "squared") -> WarpingPath:
+def warping_path(x: Any, y: Any, band: BandLike = None, cost: Any = "squared") -> WarpingPath:
     """Best warping path between two series, and their distance.
 
     Parameters
@@ -109,10 +109,10 @@ def warping_path(x: Any, y: Any, band: Band = None, cost: Any = "squared") -> Wa
     [[0, 0], [1, 1], [1, 2], [2, 3]]
     """
     local, traits = resolve_distance(cost)
-    first, second, radius = _pair(x, y, band)
+    first, second, resolved = _pair(x, y, band)
     found = evaluate(
         local, first.values, first.lengths, second.values,
-        radius=radius, want_paths=True, lanes=8, n_jobs=1,
+        band=resolved, want_paths=True, lanes=8, n_jobs=1,
     )  # fmt: skip
     return WarpingPath(found.paths[0], float(distances(found.values, traits)[0, 0]))
 
@@ -120,7 +120,7 @@ def warping_path(x: Any, y: Any, band: Band = None, cost: Any = "squared") -> Wa
 def pairwise_dtw(
     X: Any,
     Y: Any = None,
-    band: Band = None,
+    band: BandLike = None,
     cost: Any = "squared",
     *,
     n_jobs: int | None = None,
@@ -149,10 +149,10 @@ def pairwise_dtw(
     local, traits = resolve_distance(cost)
     first = SeriesCollection.of(X)
     if Y is None and traits.symmetric:
-        radius = check_band(band, first.lengths, first.lengths)
+        resolved = resolve_band(band, first.lengths, first.lengths)
         found = evaluate(
             local, first.values, first.lengths, first.values, first.lengths,
-            radius=radius, triangular=True, n_jobs=n_jobs,
+            band=resolved, triangular=True, n_jobs=n_jobs,
         )  # fmt: skip
         return distances(found.values, traits)
     second = first if Y is None else SeriesCollection.of(Y, name="Y")
@@ -164,24 +164,24 @@ def _rectangle(
     traits: Traits,
     X: SeriesCollection,
     Y: SeriesCollection,
-    band: Band,
+    band: BandLike,
     n_jobs: int | None,
 ) -> NDArray[Any]:
     X, Y = _alike(X, Y, "X", "Y")
-    radius = check_band(band, X.lengths, Y.lengths)
+    resolved = resolve_band(band, X.lengths, Y.lengths)
     if traits.symmetric and len(Y) > len(X):  # the series in lanes should be the many
         found = evaluate(
-            local, Y.values, Y.lengths, X.values, X.lengths, radius=radius, n_jobs=n_jobs
+            local, Y.values, Y.lengths, X.values, X.lengths, band=resolved, n_jobs=n_jobs
         )
         return np.ascontiguousarray(distances(found.values, traits).T)
-    found = evaluate(local, X.values, X.lengths, Y.values, Y.lengths, radius=radius, n_jobs=n_jobs)
+    found = evaluate(local, X.values, X.lengths, Y.values, Y.lengths, band=resolved, n_jobs=n_jobs)
     return distances(found.values, traits)
 
 
 def pairwise_dtw_blocks(
     X: Any,
     Y: Any = None,
-    band: Band = None,
+    band: BandLike = None,
     cost: Any = "squared",
     *,
     rows: int | None = None,
@@ -214,7 +214,7 @@ def pairwise_dtw_blocks(
     local, traits = resolve_distance(cost)
     first = SeriesCollection.of(X)
     second = first if Y is None else SeriesCollection.of(Y, name="Y")
-    check_band(band, first.lengths, second.lengths)
+    resolve_band(band, first.lengths, second.lengths)
     if rows is None:
         rows = max(1, _BLOCK_BYTES // (len(second) * common_dtype(first, second).itemsize))
     elif rows < 1:

@@ -37,7 +37,7 @@ from warplearn.base import (
     check_weights,
     weigh_classes,
 )
-from warplearn.elastic.bands import Band, check_band
+from warplearn.elastic.bands import Band, BandLike, resolve_band
 from warplearn.elastic.extent import columns_for
 from warplearn.elastic.streaming import ElasticStream
 from warplearn.series.collection import SeriesCollection
@@ -147,7 +147,7 @@ class ElasticLinearClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
     """
 
     elasticity: float = 0.1
-    band: Band = None
+    band: BandLike = None
     eta: float = 0.1
     schedule: Any = "decay"
     penalty: Any = "l2"
@@ -271,7 +271,7 @@ class ElasticLinearClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
         trained = int(X.lengths[cases].max())
         rows = trained if n is None else n
         columns = columns_for(self.elasticity, rows) if m is None else m
-        radius = check_band(self.band, X.lengths[cases], np.array([columns]))
+        radius = resolve_band(self.band, X.lengths[cases], np.array([columns]))
         n_classes = len(self.classes_)
         symmetric = self.polarity == "symmetric"
         joint = self._multiclass_loss() if n_classes > 2 else None
@@ -375,21 +375,21 @@ class ElasticLinearClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
     def _matrices(self) -> NDArray[Any]:
         return self.coef_ if self.coef_.ndim == 4 else self.coef_[..., None]
 
-    def _checked(self, X: Any) -> tuple[SeriesCollection, NDArray[Any], float | None]:
+    def _checked(self, X: Any) -> tuple[SeriesCollection, NDArray[Any], Band | None]:
         """Series, matrices in the same dtype, and the band."""
         check_is_fitted(self)
         series = check_series(self, X, reset=False)
         W = self._matrices()
         check_length(series, W.shape[1])
         dtype = np.result_type(series.dtype, W.dtype)
-        radius = check_band(self.band, series.lengths, np.array([W.shape[2]]))
+        radius = resolve_band(self.band, series.lengths, np.array([W.shape[2]]))
         return series.astype(dtype), W.astype(dtype, copy=False), radius
 
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Decision values: positive for `classes_[1]`, or one column for each class."""
         series, W, radius = self._checked(X)
         scores = evaluate(
-            Product(), series.values, series.lengths, W, radius=radius, n_jobs=self.n_jobs
+            Product(), series.values, series.lengths, W, band=radius, n_jobs=self.n_jobs
         ).values
         return self._decisions(scores)
 
@@ -431,7 +431,7 @@ class ElasticLinearClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta)
             upstream = np.broadcast_to(column, (len(series), len(column)))
             slopes = evaluate(
                 Product(), series.values, series.lengths, W,
-                radius=radius, upstream=upstream, want_series=True, n_jobs=self.n_jobs,
+                band=radius, upstream=upstream, want_series=True, n_jobs=self.n_jobs,
             ).series_gradient  # fmt: skip
             parts = (slopes * series.values).swapaxes(1, 2)
             found.append(parts[:, 0] if series.n_channels == 1 else parts)

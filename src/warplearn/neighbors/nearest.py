@@ -19,7 +19,7 @@ from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_
 
 from warplearn._kernels.drivers.nearest import nearest
 from warplearn.base import check_labels, check_series
-from warplearn.elastic.bands import Band, check_band
+from warplearn.elastic.bands import BandLike, resolve_band
 from warplearn.mean import Array, chunks, named
 from warplearn.series.collection import SeriesCollection, common_dtype
 
@@ -30,7 +30,7 @@ __all__ = [
     "nearest_neighbors",
 ]
 
-Bands: TypeAlias = Band | Sequence[Band]
+Bands: TypeAlias = BandLike | Sequence[BandLike]
 
 
 class NearestNeighbors(NamedTuple):
@@ -54,7 +54,7 @@ def nearest_neighbors(
     X: Any,
     queries: Any = None,
     n_neighbors: int = 1,
-    band: Band = None,
+    band: BandLike = None,
     *,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -98,7 +98,7 @@ def nearest_neighbors(
             f"Expected n_neighbors <= n_samples_fit, the {candidates} series there are to choose "
             f"from, but n_neighbors = {n_neighbors}, n_samples_fit = {len(among)}"
         )
-    radius = check_band(band, among.lengths, asked.lengths)
+    resolved = resolve_band(band, among.lengths, asked.lengths)
     dtype = common_dtype(among, asked)
     among, asked = among.astype(dtype), asked.astype(dtype)
     skip = np.arange(len(asked)) if queries is None else np.full(len(asked), -1)
@@ -107,7 +107,7 @@ def nearest_neighbors(
         part = asked[cases]
         found = nearest(
             among.values, among.lengths, part.values, part.lengths, n_neighbors,
-            radius=radius, skip=skip[cases], n_jobs=n_jobs,
+            band=resolved, skip=skip[cases], n_jobs=n_jobs,
         )  # fmt: skip
         parts.append(found)
         done += len(part)
@@ -180,7 +180,7 @@ class _DTWNeighbors(BaseEstimator):
         self.loo_scores_ = np.array([self._leave_one_out(band) for band in self.band])
         self.band_ = self.band[int(self.loo_scores_.argmax())]
 
-    def _leave_one_out(self, band: Band) -> float:
+    def _leave_one_out(self, band: BandLike) -> float:
         self.band_ = band
         found = self.search()
         decided = self._decide(self._targets[found.indices], self._votes(found.distances))

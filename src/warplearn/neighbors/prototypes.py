@@ -24,7 +24,7 @@ from warplearn.cluster.centres import (
     nearest,
     squared_distances,
 )
-from warplearn.elastic.bands import Band, check_band
+from warplearn.elastic.bands import BandLike, resolve_band
 from warplearn.mean import Array, Objective, averaged, hidden, named, shown
 from warplearn.series.collection import SeriesCollection
 
@@ -38,7 +38,7 @@ class _Options(Protocol):
     """What is asked of an estimator whose prototypes are to be found."""
 
     n_prototypes: int
-    band: Band
+    band: BandLike
     n_jobs: int | None
     verbose: int
 
@@ -78,7 +78,7 @@ class _PrototypeClassifier(ClassifierMixin, BaseEstimator):
     n_prototypes: int
     space = "series"
     length: int | None
-    band: Band
+    band: BandLike
     random_state: Any
     n_jobs: int | None
     verbose: int
@@ -108,8 +108,8 @@ class _PrototypeClassifier(ClassifierMixin, BaseEstimator):
     def predict(self, X: Any) -> Array:
         """The class of the nearest prototype."""
         check_is_fitted(self)
-        centres, collection, radius = centres_and_series(self, self.prototypes_, X)
-        return self.prototype_labels_[nearest(collection, centres, radius, self.n_jobs)[0]]
+        centres, collection, resolved = centres_and_series(self, self.prototypes_, X)
+        return self.prototype_labels_[nearest(collection, centres, resolved, self.n_jobs)[0]]
 
 
 class NearestPrototypeClassifier(_PrototypeClassifier):
@@ -144,7 +144,7 @@ class NearestPrototypeClassifier(_PrototypeClassifier):
         n_prototypes: int = 1,
         *,
         length: int | None = None,
-        band: Band = None,
+        band: BandLike = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -243,7 +243,7 @@ class ElasticLVQClassifier(_PrototypeClassifier):
         rate: float = 0.1,
         max_iter: int = 20,
         length: int | None = None,
-        band: Band = None,
+        band: BandLike = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -274,10 +274,10 @@ class ElasticLVQClassifier(_PrototypeClassifier):
         collection, codes = self._fit_classes(X, y, self.init, "init", rng)
         of_class = np.searchsorted(self.classes_, self.prototype_labels_)
         centres = hidden(self.prototypes_, self.space, self.n_channels_in_).copy()
-        radius = check_band(self.band, collection.lengths, np.array([centres.shape[1]]))
+        resolved = resolve_band(self.band, collection.lengths, np.array([centres.shape[1]]))
         history: list[float] = []
         for epoch in range(self.max_iter + 1):
-            winners, _ = nearest(collection, centres, radius, self.n_jobs)
+            winners, _ = nearest(collection, centres, resolved, self.n_jobs)
             history.append(float((of_class[winners] != codes).mean()))
             if self.verbose:
                 print(f"ElasticLVQClassifier: epoch {epoch}, training error {history[-1]:.4f}")
@@ -287,12 +287,12 @@ class ElasticLVQClassifier(_PrototypeClassifier):
                 break
             rate = self.rate * (1 - epoch / self.max_iter)
             for case in rng.permutation(len(collection)):
-                one = Objective(collection[[case]], np.ones(1), radius, n_jobs=1)
+                one = Objective(collection[[case]], np.ones(1), resolved, n_jobs=1)
                 # Distances are symmetric: many prototypes fill the lanes, one series would not.
                 all_of_them = SeriesCollection._trusted(
                     centres, np.full(len(centres), centres.shape[1])
                 )
-                costs = squared_distances(all_of_them, collection[case][None], radius, 1)[:, 0]
+                costs = squared_distances(all_of_them, collection[case][None], resolved, 1)[:, 0]
                 moves = rate * rule(costs, of_class == codes[case])
                 for p in np.flatnonzero(moves):
                     centres[p] += centres.dtype.type(moves[p]) * averaged(one.pull(centres[p]))

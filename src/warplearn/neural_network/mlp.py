@@ -37,7 +37,7 @@ from warplearn.base import (
     standardized,
     weigh_classes,
 )
-from warplearn.elastic.bands import Band, check_band
+from warplearn.elastic.bands import BandLike, resolve_band
 from warplearn.elastic.extent import columns_for
 from warplearn.series.collection import SeriesCollection
 from warplearn.training import penalties, schedules
@@ -155,7 +155,7 @@ class ElasticMLP(BaseEstimator, metaclass=ABCMeta):
     units: int = 32
     activation: str = "tanh"
     elasticity: float = 0.1
-    band: Band = None
+    band: BandLike = None
     eta: float = 0.01
     schedule: Any = "constant"
     penalty: Any = "l2"
@@ -236,12 +236,12 @@ class ElasticMLP(BaseEstimator, metaclass=ABCMeta):
         n, rng = X.max_length, self._random_state
         shape = (self.units, n, columns_for(self.elasticity, n), X.n_channels)
         some = X[cases[:: -(-len(cases) // _MOST_TO_SCALE)]]
-        radius = check_band(self.band, some.lengths, np.array([shape[2]]))
+        radius = resolve_band(self.band, some.lengths, np.array([shape[2]]))
         models = []
         for _ in range(self.n_init):
             W = rng.standard_normal(shape).astype(X.dtype)
             scores = evaluate(
-                Product(), some.values, some.lengths, W, radius=radius, n_jobs=self.n_jobs
+                Product(), some.values, some.lengths, W, band=radius, n_jobs=self.n_jobs
             ).values
             scale = scores.std(axis=0, dtype=np.float64)
             scale = np.where(scale > 0, scale, 1)
@@ -281,7 +281,7 @@ class ElasticMLP(BaseEstimator, metaclass=ABCMeta):
         stopping: Stopping,
         first_epoch: int = 0,
     ) -> list[Solution]:
-        radius = check_band(self.band, X.lengths, np.array([models[0].W.shape[2]]))
+        radius = resolve_band(self.band, X.lengths, np.array([models[0].W.shape[2]]))
         problem = Problem(
             X, targets.T, self._loss, targets.shape[1], Product(), radius,
             penalties.resolve(self.penalty),
@@ -332,11 +332,11 @@ class ElasticMLP(BaseEstimator, metaclass=ABCMeta):
         W = self._matrices()
         check_length(series, W.shape[1])
         dtype = np.result_type(series.dtype, W.dtype)
-        radius = check_band(self.band, series.lengths, np.array([W.shape[2]]))
+        radius = resolve_band(self.band, series.lengths, np.array([W.shape[2]]))
         series = standardized(series.astype(dtype), self.mean_, self.scale_)
         scores = evaluate(
             Product(), series.values, series.lengths, W.astype(dtype, copy=False),
-            radius=radius, n_jobs=self.n_jobs,
+            band=radius, n_jobs=self.n_jobs,
         ).values  # fmt: skip
         return scores.astype(np.float64) + self.intercept_
 

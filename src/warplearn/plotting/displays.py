@@ -17,7 +17,7 @@ from scipy.stats import friedmanchisquare, rankdata, wilcoxon
 from sklearn.utils.validation import check_is_fitted
 
 from warplearn.base import check_series
-from warplearn.elastic.bands import Band, band_mask
+from warplearn.elastic.bands import BandLike, band_mask
 from warplearn.elastic.functions import active_path
 from warplearn.elastic.warping import warping_path
 from warplearn.series.collection import SeriesCollection, single
@@ -85,7 +85,7 @@ class AlignmentDisplay(_Display):
 
     @classmethod
     def from_series(
-        cls, x: Any, y: Any, *, band: Band = None, cost: Any = "squared", channel: int = 0
+        cls, x: Any, y: Any, *, band: BandLike = None, cost: Any = "squared", channel: int = 0
     ) -> AlignmentDisplay:
         """Align two series as `warplearn.warping_path` does, and show one channel of them."""
         path, distance = warping_path(x, y, band, cost)
@@ -128,7 +128,7 @@ class WarpingPathDisplay(_Display):
         self.path, self.costs, self.distance = path, costs, distance
 
     @classmethod
-    def from_series(cls, x: Any, y: Any, *, band: Band = None) -> WarpingPathDisplay:
+    def from_series(cls, x: Any, y: Any, *, band: BandLike = None) -> WarpingPathDisplay:
         """Align two series under the squared cost, as `warplearn.warping_path` does."""
         path, distance = warping_path(x, y, band)
         one, other = single(x, "x")[0], single(y, "y")[0]

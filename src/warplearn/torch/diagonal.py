@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
-from warplearn._kernels.recursion.grid import row_limits
+from warplearn._kernels.recursion.grid import Band, row_limits
 from warplearn._kernels.recursion.local import Absolute, Gaussian, Product, Squared
 
 Best: TypeAlias = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -31,7 +31,7 @@ def scores(
     x: Tensor,
     w: Tensor,
     lengths: NDArray[np.int64],
-    radius: float | None = None,
+    band: Band | None = None,
     temperature: float = 0.0,
 ) -> Tensor:
     """Scores (series, matrices) of all series against all matrices.
@@ -43,8 +43,7 @@ def scores(
     x : tensor (series, time, channels)
     w : tensor (matrices, rows, columns, channels)
     lengths : array (series,)
-    radius : float, optional
-        Sakoe-Chiba radius as kernels take it.
+    band : Band, optional
     temperature : float
         0 is the exact maximum.
     """
@@ -56,8 +55,8 @@ def scores(
     local = LOCAL_SCORES[type(cost)](cost, x, w[:, :k])
     # Less than any score, yet so many of them can be added without overflow.
     nothing = -(torch.finfo(x.dtype).max ** 0.5)
-    if radius is not None:
-        inside = torch.from_numpy(_band(radius, lengths, k, m)).to(x.device)
+    if band is not None:
+        inside = torch.from_numpy(_band(band, lengths, k, m)).to(x.device)
         local = local.where(inside, nothing)
     best: Best = partial(_smooth, temperature) if temperature > 0 else _hard
     diagonals = _diagonals(local, nothing)
@@ -79,14 +78,14 @@ def slide(
     w: Tensor,
     stride: int,
     dilation: int,
-    radius: float | None = None,
+    band: Band | None = None,
     temperature: float = 0.0,
 ) -> Tensor:
     """Scores (series, matrices, positions) of the windows of series (series, channels, time)."""
     k = w.shape[1]
     windows = x.unfold(2, (k - 1) * dilation + 1, stride)[..., ::dilation].permute(0, 2, 3, 1)
     lengths = np.full(windows.shape[0] * windows.shape[1], k, np.int64)
-    found = scores(cost, windows.flatten(0, 1), w, lengths, radius, temperature)
+    found = scores(cost, windows.flatten(0, 1), w, lengths, band, temperature)
     return found.unflatten(0, windows.shape[:2]).transpose(1, 2)
 
 
@@ -112,12 +111,12 @@ def _diagonals(local: Tensor, nothing: float) -> tuple[Tensor, ...]:
     return cells[cell.flatten()].unflatten(0, cell.shape).unbind()
 
 
-def _band(radius: float, lengths: NDArray[np.int64], k: int, m: int) -> NDArray[np.bool_]:
+def _band(band: Band, lengths: NDArray[np.int64], k: int, m: int) -> NDArray[np.bool_]:
     """Which cells (k, m, series, 1) are in the band of each series' own grid."""
     inside = np.zeros((len(lengths), k, m), bool)
     for length in np.unique(lengths):
         low, high = np.empty(length, np.int64), np.empty(length, np.int64)
-        row_limits(radius, length, m, low, high)
+        row_limits(band, length, m, low, high)
         column = np.arange(m)
         mask = (low[:, None] <= column) & (column <= high[:, None])
         inside[lengths == length, :length] = mask

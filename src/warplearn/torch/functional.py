@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
-from warplearn.elastic.bands import Band, check_band
+from warplearn.elastic.bands import BandLike, resolve_band
 from warplearn.elastic.costs import resolve, resolve_distance
 from warplearn.torch import diagonal, kernels
 
@@ -36,7 +36,7 @@ def elastic_inner_product(
     lengths: Tensor | Sequence[int] | None = None,
     *,
     bias: Tensor | None = None,
-    band: Band = None,
+    band: BandLike = None,
     temperature: float = 0.0,
 ) -> Tensor:
     """Elastic inner products of all series with all matrices.
@@ -76,7 +76,7 @@ def elastic_distance(
     *,
     cost: Any = "squared",
     root: bool = True,
-    band: Band = None,
+    band: BandLike = None,
     temperature: float = 0.0,
 ) -> Tensor:
     """Elastic distances of all series to all matrices.
@@ -119,7 +119,7 @@ def elastic_conv1d(
     stride: int = 1,
     dilation: int = 1,
     padding: int | str = 0,
-    band: Band = None,
+    band: BandLike = None,
     temperature: float = 0.0,
 ) -> Tensor:
     """Elastic inner products of short matrices with the windows of series.
@@ -177,7 +177,7 @@ def _scores(
     x: Tensor,
     weight: Tensor,
     lengths: Tensor | Sequence[int] | None,
-    band: Band,
+    band: BandLike,
     temperature: float,
 ) -> Tensor:
     """Check the operands, and score series where they are."""
@@ -187,10 +187,10 @@ def _scores(
         raise ValueError(f"cost must be one of {known} in warplearn.torch, got {cost!r}")
     _check_operands(x, weight)
     found = check_lengths(lengths, len(x), x.shape[2])
-    radius = check_band(band, found, np.array([weight.shape[2]]), "x")
+    resolved = resolve_band(band, found, np.array([weight.shape[2]]), "x")
 
     def series_scores(module: Any, x: Tensor, weight: Tensor, *options: float) -> Tensor:
-        return module.scores(local, x.transpose(1, 2), weight, found, radius, *options)
+        return module.scores(local, x.transpose(1, 2), weight, found, resolved, *options)
 
     values = _computed(series_scores, x, weight, temperature)
     ends = torch.from_numpy(found).to(x.device)[:, None, None]
@@ -201,14 +201,16 @@ def _scores(
 
 @torch.compiler.disable
 def _slide(
-    x: Tensor, weight: Tensor, stride: int, dilation: int, band: Band, temperature: float
+    x: Tensor, weight: Tensor, stride: int, dilation: int, band: BandLike, temperature: float
 ) -> Tensor:
     """Score the windows of series where they are."""
     local, _ = resolve("product")
-    radius = check_band(band, np.array(weight.shape[1:2]), np.array(weight.shape[2:3]), "windows")
+    resolved = resolve_band(
+        band, np.array(weight.shape[1:2]), np.array(weight.shape[2:3]), "windows"
+    )
 
     def window_scores(module: Any, x: Tensor, weight: Tensor, *options: float) -> Tensor:
-        return module.slide(local, x, weight, stride, dilation, radius, *options)
+        return module.slide(local, x, weight, stride, dilation, resolved, *options)
 
     values = _computed(window_scores, x, weight, temperature)
     elements = (~x.isfinite()).any(dim=1, keepdim=True).to(torch.float32)

@@ -17,27 +17,28 @@ from torch import Tensor
 
 from warplearn._kernels.drivers import convolution
 from warplearn._kernels.drivers import evaluate as drive
+from warplearn._kernels.recursion.grid import Band
 from warplearn.torch import diagonal
 
 
 def scores(
-    cost: Any, x: Tensor, w: Tensor, lengths: NDArray[np.int64], radius: float | None = None
+    cost: Any, x: Tensor, w: Tensor, lengths: NDArray[np.int64], band: Band | None = None
 ) -> Tensor:
     """As `diagonal.scores` at temperature 0."""
 
     def evaluate(x: NDArray[Any], w: NDArray[Any], **options: Any) -> drive.Evaluation:
-        return drive.evaluate(cost, x, lengths, w, radius=radius, **options)
+        return drive.evaluate(cost, x, lengths, w, band=band, **options)
 
-    again = partial(diagonal.scores, cost, lengths=lengths, radius=radius)
+    again = partial(diagonal.scores, cost, lengths=lengths, band=band)
     return _Scores.apply(x, w, evaluate, again)
 
 
 def slide(
-    cost: Any, x: Tensor, w: Tensor, stride: int, dilation: int, radius: float | None = None
+    cost: Any, x: Tensor, w: Tensor, stride: int, dilation: int, band: Band | None = None
 ) -> Tensor:
     """As `diagonal.slide` at temperature 0."""
     evaluate, again = (
-        partial(module.slide, cost, stride=stride, dilation=dilation, radius=radius)
+        partial(module.slide, cost, stride=stride, dilation=dilation, band=band)
         for module in (convolution, diagonal)
     )
     return _Scores.apply(x, w, evaluate, again)

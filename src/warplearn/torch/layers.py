@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from warplearn.elastic.bands import Band
+from warplearn.elastic.bands import BandLike
 from warplearn.elastic.extent import columns_for
 from warplearn.torch.functional import (
     check_window,
@@ -35,7 +35,7 @@ class _Elastic(nn.Module):
         elasticity: float,
         units: int,
         channels: int,
-        band: Band,
+        band: BandLike,
         temperature: float,
         device: Any,
         dtype: Any,
@@ -121,7 +121,7 @@ class ElasticLinear(_Products):
         elasticity: float,
         units: int,
         channels: int = 1,
-        band: Band = None,
+        band: BandLike = None,
         *,
         temperature: float = 0.0,
         bias: bool = True,
@@ -180,7 +180,7 @@ class ElasticConv1d(_Products):
         stride: int = 1,
         dilation: int = 1,
         padding: int | str = 0,
-        band: Band = None,
+        band: BandLike = None,
         temperature: float = 0.0,
         bias: bool = True,
         device: Any = None,
@@ -238,7 +238,7 @@ class ElasticDistance(_Elastic):
         elasticity: float,
         units: int,
         channels: int = 1,
-        band: Band = None,
+        band: BandLike = None,
         *,
         cost: Any = "squared",
         root: bool = True,

@@ -177,7 +177,7 @@ class Batches:
             X = problem.X[cases]
             gradient = evaluate(
                 problem.cost, X.values, X.lengths, W.reshape(-1, *W.shape[2:]),
-                radius=problem.radius, want_matrix=True, n_jobs=self.n_jobs,
+                band=problem.radius, want_matrix=True, n_jobs=self.n_jobs,
                 upstream=np.concatenate([to_scores for to_scores, _ in behind], axis=1),
             ).matrix_gradient.reshape(W.shape)  # fmt: skip
             for slot, i in enumerate(members):
@@ -247,7 +247,7 @@ class Batches:
         scores = evaluate(
             self.problem.cost, X.values, X.lengths,
             np.concatenate([parameters[0] for parameters in own]),
-            radius=self.problem.radius, n_jobs=self.n_jobs,
+            band=self.problem.radius, n_jobs=self.n_jobs,
         ).values.astype(np.float64)  # fmt: skip
         return [
             part + parameters[1]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from warplearn._kernels.drivers.blocks import tile_for
 from warplearn._kernels.drivers.evaluate import MASK_DTYPES, flat
 from warplearn._kernels.drivers.train import train_parallel, train_serial
+from warplearn._kernels.recursion.grid import NO_BAND
 from warplearn._kernels.recursion.local import Product
 from warplearn._kernels.recursion.lone import skew, skewed_size, unskew
 from warplearn._kernels.simd.records import Static, facts
@@ -200,7 +201,7 @@ class Bank:
             ),
             (problem.cost, problem.loss, problem.penalty, self.schedule),
             (flat(X.values), X.max_length * d, flat(X.lengths)),
-            (m, float(problem.radius or 0), np.empty(0, MASK_DTYPES[layout.lanes])),
+            (m, *(problem.radius or NO_BAND), np.empty(0, MASK_DTYPES[layout.lanes])),
             (
                 np.array([len(task) for task in layout.tasks]),
                 problem.size,

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warplearn._kernels.drivers.train import DIVERGED, PERFECT, STALE
+from warplearn._kernels.recursion.grid import Band
 from warplearn._kernels.recursion.local import Product
 from warplearn.series.collection import SeriesCollection
 from warplearn.training.penalties import L2
@@ -37,8 +38,7 @@ class Problem(NamedTuple):
         Outputs of a model, each with a weight matrix and a bias.
     cost : local score
         The elastic function of a weight matrix; the product gives the elastic inner product.
-    radius : float, optional
-        Sakoe-Chiba band, as kernels take it.
+    radius : Band, optional
     penalty : penalty
     """
 
@@ -47,7 +47,7 @@ class Problem(NamedTuple):
     loss: Any
     size: int = 1
     cost: Any = Product()
-    radius: float | None = None
+    radius: Band | None = None
     penalty: Any = L2()
 
 

@@ -19,7 +19,7 @@ _RUN = Static(16)
 
 
 @njit(nogil=True)
-def envelope(banded, channels, radius, q, start, m, k, first, last, queue, lower, upper):
+def envelope(banded, channels, band, q, start, m, k, first, last, queue, lower, upper):
     """Least and greatest element of q in the columns of each of k rows, for every channel.
 
     Parameters
@@ -31,7 +31,7 @@ def envelope(banded, channels, radius, q, start, m, k, first, last, queue, lower
     """
     d = number(channels)
     if number(banded):
-        row_limits(radius, k, m, first, last)
+        row_limits(band, k, m, first, last)
     for c in range(d):
         if number(banded):
             _running(q, start + c, d, k, first, last, queue, lower, c, 1)

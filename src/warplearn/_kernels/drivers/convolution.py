@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from warplearn._kernels.drivers.evaluate import MASK_DTYPES, flat
 from warplearn._kernels.recursion.backward import backward
 from warplearn._kernels.recursion.forward import forward
-from warplearn._kernels.recursion.grid import ROWS, lane_limits, room_for_limits
+from warplearn._kernels.recursion.grid import NO_BAND, ROWS, Band, lane_limits, room_for_limits
 from warplearn._kernels.simd.records import ZERO, Static, facts, number
 from warplearn._kernels.simd.threads import in_threads, thread_count
 from warplearn._kernels.simd.vector import BATCH, aligned_empty, fill, lanes_for, store
@@ -53,7 +53,7 @@ def _place_lanes(geometry, first, filled, count, starts, places, runs):
 
 
 @njit(nogil=True)
-def _run_task(plan, cost, x, w, shape, geometry, radius, upstream, output, first, stop, task):
+def _run_task(plan, cost, x, w, shape, geometry, band, upstream, output, first, stop, task):
     lanes, channels, banded, traced, want_series, want_matrix = plan
     units, k, m, time, dilation = shape
     _, _, positions, _ = geometry
@@ -72,7 +72,7 @@ def _run_task(plan, cost, x, w, shape, geometry, radius, upstream, output, first
     if number(banded):
         rows = np.empty(count, np.int64)
         fill(rows, k)
-        lane_limits(lanes, radius, rows, k, m, low, high, hull)
+        lane_limits(lanes, band, rows, k, m, low, high, hull)
     padded = (k + ROWS - 1) // ROWS * ROWS
     steps = np.empty(2 * padded * m if number(traced) else 0, mask.dtype)
     marks, cells = np.empty(m, np.int64), np.empty((0, 3), np.int64)
@@ -118,18 +118,18 @@ def _run_task(plan, cost, x, w, shape, geometry, radius, upstream, output, first
 
 
 @njit(nogil=True, cache=True)
-def _serial(plan, cost, x, w, shape, geometry, radius, upstream, output, series, tasks):
+def _serial(plan, cost, x, w, shape, geometry, band, upstream, output, series, tasks):
     for task in range(tasks):
         first, stop = task * series // tasks, (task + 1) * series // tasks
-        _run_task(plan, cost, x, w, shape, geometry, radius, upstream, output, first, stop, task)
+        _run_task(plan, cost, x, w, shape, geometry, band, upstream, output, first, stop, task)
 
 
 @njit(nogil=True, cache=True, parallel=True)
-def _parallel(plan, cost, x, w, shape, geometry, radius, upstream, output, series, tasks):
+def _parallel(plan, cost, x, w, shape, geometry, band, upstream, output, series, tasks):
     for index in prange(tasks):
         task = np.int64(index)
         first, stop = task * series // tasks, (task + 1) * series // tasks
-        _run_task(plan, cost, x, w, shape, geometry, radius, upstream, output, first, stop, task)
+        _run_task(plan, cost, x, w, shape, geometry, band, upstream, output, first, stop, task)
 
 
 class Slide(NamedTuple):
@@ -147,7 +147,7 @@ def slide(
     *,
     stride: int = 1,
     dilation: int = 1,
-    radius: float | None = None,
+    band: Band | None = None,
     upstream: NDArray[Any] | None = None,
     want_series: bool = False,
     want_matrix: bool = False,
@@ -163,8 +163,7 @@ def slide(
         A window has as many elements as a matrix has rows.
     stride, dilation : int
         From one window to the next; from one element of a window to the next.
-    radius : float, optional
-        Sakoe-Chiba radius in cells, or negative: a fraction (see `grid`).
+    band : Band, optional
     upstream : array (series, matrices, positions)
         Needed for gradients: the weights of the values in the sum.
     want_series, want_matrix : bool
@@ -185,7 +184,7 @@ def slide(
     plan = facts(
         lanes,
         Static(1) if d == 1 else d,
-        Static(radius is not None),
+        Static(band is not None),
         Static(traced),
         Static(want_series),
         Static(want_matrix),
@@ -194,7 +193,7 @@ def slide(
     geometry = (d * time, units * positions, positions, stride)
     output = (values.reshape(-1), to_x, to_w, np.empty(0, MASK_DTYPES[lanes.value]))
     arguments = (
-        plan, cost, flat(x), flat(w), shape, geometry, float(radius or 0), weights, output,
+        plan, cost, flat(x), flat(w), shape, geometry, band or NO_BAND, weights, output,
         n_series, tasks,
     )  # fmt: skip
     in_threads(_serial, _parallel, arguments, min(threads, tasks))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from warplearn._kernels.drivers.blocks import pack, tile_for, unpack_lane
 from warplearn._kernels.recursion.backward import backward, path_of_lane
 from warplearn._kernels.recursion.forward import advance, begin
-from warplearn._kernels.recursion.grid import ROWS, lane_limits, room_for_limits
+from warplearn._kernels.recursion.grid import NO_BAND, ROWS, Band, lane_limits, room_for_limits
 from warplearn._kernels.simd.records import ZERO, Static, facts, number
 from warplearn._kernels.simd.threads import in_threads, thread_count
 from warplearn._kernels.simd.vector import BANK, BATCH, aligned_empty, fill, lanes_for, store
@@ -44,7 +44,8 @@ def _run_task(plan, cost, laned, shared, grids, upstream, output, task, tasks):
     ) = plan
     source, stride, order = laned
     items, item_stride, item_order = shared
-    lengths, columns, w_stride, radius, triangular = grids
+    lengths, columns, w_stride, cells_of_band, share_of_band, triangular = grids
+    band = Band(cells_of_band, share_of_band)
     values, laned_step, item_step, to_laned, to_shared, visits, paths, path_lengths, mask = output
 
     count, d = number(lanes), number(channels)
@@ -104,7 +105,7 @@ def _run_task(plan, cost, laned, shared, grids, upstream, output, task, tasks):
                 fill(rows, longest)
                 fill(ends, longest - 1)
             if number(banded) and not (batch and limited == m):
-                lane_limits(lanes, radius, rows, longest, m, low, high, hull)
+                lane_limits(lanes, band, rows, longest, m, low, high, hull)
                 limited = m
             best = begin(lanes, m, kept)
             for row in range(0, longest, chunk):
@@ -190,7 +191,7 @@ def evaluate(
     w: NDArray[Any],
     columns: NDArray[np.int64] | None = None,
     *,
-    radius: float | None = None,
+    band: Band | None = None,
     upstream: NDArray[Any] | None = None,
     want_series: bool = False,
     want_matrix: bool = False,
@@ -211,8 +212,7 @@ def evaluate(
         The second form is series in the place of matrices, each a matrix with equal rows.
     columns : array (matrices,), optional
         The lengths of such series; by default all columns.
-    radius : float, optional
-        Sakoe-Chiba radius in cells, or negative: a fraction (see `grid`).
+    band : Band, optional
     upstream : array (series, matrices), optional
         Weights of the values in the sum whose gradients are wanted; by default 1.
     want_series, want_matrix : bool
@@ -275,14 +275,14 @@ def evaluate(
         tile_for(dtype.itemsize),
         BATCH if batch else BANK,
         Static(1) if d == 1 else d,
-        Static(radius is not None),
+        Static(band is not None),
         Static(traced),
         Static(want_series),
         Static(want_matrix),
         Static(want_visits),
         Static(want_paths),
     )
-    grids = (lengths, columns, 0 if by_series else m * d, float(radius or 0), triangular)
+    grids = (lengths, columns, 0 if by_series else m * d, *(band or NO_BAND), triangular)
     mask = np.empty(0, MASK_DTYPES[vector.value])
     visits = np.zeros((tasks, w_flat.size // d if want_visits else 0), dtype)
     most_cells = x.shape[1] + m if want_paths else 0

@@ -22,7 +22,13 @@ from warplearn._kernels.drivers.blocks import pack, tile_for
 from warplearn._kernels.drivers.bounds import envelope, outside
 from warplearn._kernels.drivers.evaluate import evaluate, flat
 from warplearn._kernels.recursion.forward import advance, begin
-from warplearn._kernels.recursion.grid import lane_limits, room_for_limits, row_limits
+from warplearn._kernels.recursion.grid import (
+    NO_BAND,
+    Band,
+    lane_limits,
+    room_for_limits,
+    row_limits,
+)
 from warplearn._kernels.recursion.local import Squared
 from warplearn._kernels.simd.records import ZERO, Static, facts, number
 from warplearn._kernels.simd.threads import in_threads, thread_count
@@ -62,11 +68,11 @@ def _insert(values, indices, value, index):
 
 
 @njit(nogil=True)
-def _cells(banded, radius, k, m, rows, first, last):
+def _cells(banded, band, k, m, rows, first, last):
     """How many cells the first rows of a k x m grid have."""
     if not number(banded):
         return rows * m
-    row_limits(radius, k, m, first, last)
+    row_limits(band, k, m, first, last)
     count = 0
     for i in range(rows):
         count += last[i] - first[i] + 1
@@ -74,7 +80,7 @@ def _cells(banded, radius, k, m, rows, first, last):
 
 
 @njit(nogil=True, cache=True)
-def _all_cells(banded, radius, lengths, columns, skip, unique, counts):
+def _all_cells(banded, band, lengths, columns, skip, unique, counts):
     """How many cells the grids of all pairs have."""
     longest = max(lengths.max(), columns.max())
     first, last = np.empty(longest, np.int64), np.empty(longest, np.int64)
@@ -83,7 +89,7 @@ def _all_cells(banded, radius, lengths, columns, skip, unique, counts):
         for u in range(len(unique)):
             of_this_length = counts[u] - (skip[q] >= 0 and lengths[skip[q]] == unique[u])
             k, m = unique[u], columns[q]
-            total += of_this_length * _cells(banded, radius, k, m, k, first, last)
+            total += of_this_length * _cells(banded, band, k, m, k, first, last)
     return total
 
 
@@ -110,7 +116,8 @@ def _run_task(plan, cost, train, queries, grids, output, task, tasks):
     lanes, tile, channels, banded = plan
     source, stride, lengths, order = train
     items, item_stride, columns, skip = queries
-    radius, margin = grids
+    cells_of_band, share_of_band, margin = grids
+    band = Band(cells_of_band, share_of_band)
     values, indices, computed = output
 
     count, d = number(lanes), number(channels)
@@ -138,7 +145,7 @@ def _run_task(plan, cost, train, queries, grids, output, task, tasks):
             if lengths[case] != k:
                 k = lengths[case]
                 envelope(
-                    banded, channels, radius, items, w_start, m, k,
+                    banded, channels, band, items, w_start, m, k,
                     first, last, queue, lower, upper,
                 )  # fmt: skip
             bounds[case] = outside(source, case * stride, k * d, lower, upper)
@@ -163,7 +170,7 @@ def _run_task(plan, cost, train, queries, grids, output, task, tasks):
                     shortest, longest = min(shortest, rows[lane]), max(longest, rows[lane])
                 pack(lanes, tile, source, starts, 0, longest * d, block)
                 if number(banded) and not (shortest == longest == limited_k and m == limited_m):
-                    lane_limits(lanes, radius, rows, longest, m, low, high, hull)
+                    lane_limits(lanes, band, rows, longest, m, low, high, hull)
                     limited_k, limited_m = longest if shortest == longest else 0, m
                 result = begin(lanes, m, kept)
                 row = ZERO
@@ -188,7 +195,7 @@ def _run_task(plan, cost, train, queries, grids, output, task, tasks):
                     bounds[ranking[position + lane]] = _DONE
                     if rows[lane] != k:
                         k = rows[lane]
-                        done = _cells(banded, radius, k, m, min(row, k), first, last)
+                        done = _cells(banded, band, k, m, min(row, k), first, last)
                     cells += done
                 computed[task] += cells
                 position += filled
@@ -222,13 +229,13 @@ def _of_all(
     q: NDArray[Any],
     columns: NDArray[np.int64],
     k: int,
-    radius: float | None,
+    band: Band | None,
     skip: NDArray[np.int64],
     total: int,
     n_jobs: int | None,
 ) -> Neighbors:
     """The same from all distances, with queries in the lanes."""
-    values = evaluate(Squared(), q, columns, x, lengths, radius=radius, n_jobs=n_jobs).values
+    values = evaluate(Squared(), q, columns, x, lengths, band=band, n_jobs=n_jobs).values
     costs = np.abs(values, out=values)
     skipping = np.flatnonzero(skip >= 0)
     costs[skipping, skip[skipping]] = np.inf
@@ -243,7 +250,7 @@ def nearest(
     columns: NDArray[np.int64],
     k: int,
     *,
-    radius: float | None = None,
+    band: Band | None = None,
     skip: NDArray[np.int64] | None = None,
     n_jobs: int | None = None,
 ) -> Neighbors:
@@ -258,8 +265,7 @@ def nearest(
         The lengths of the queries.
     k : int
         At most as many as there are series, without the one that is skipped.
-    radius : float, optional
-        Sakoe-Chiba radius in cells, or negative: a fraction (see `grid`).
+    band : Band, optional
     skip : array (queries,), optional
         A series that is no candidate for the query, or -1.
     """
@@ -272,11 +278,11 @@ def nearest(
     computed = np.zeros(tasks, np.int64)
     if skip is None:
         skip = np.full(len(q), -1, np.int64)
-    banded, reach = Static(radius is not None), float(radius or 0)
+    banded, reach = Static(band is not None), band or NO_BAND
     kinds = np.unique(lengths, return_counts=True)
     total = int(_all_cells(banded, reach, lengths, columns, skip, *kinds))
     if len(x) < _FEW_BLOCKS * vector.value <= _FEW_BLOCKS * len(q):
-        return _of_all(x, lengths, q, columns, k, radius, skip, total, n_jobs)
+        return _of_all(x, lengths, q, columns, k, band, skip, total, n_jobs)
     # Twice the rounding error of a sum as long as the longest path, relative to the sum.
     margin = 1 - 4 * d * (x.shape[1] + q.shape[1]) * float(np.finfo(dtype).eps)
     arguments = (
@@ -284,7 +290,7 @@ def nearest(
         Squared(),
         (flat(x), x.shape[1] * d, lengths, np.argsort(lengths, kind="stable")),
         (flat(q), q.shape[1] * d, columns, skip),
-        (reach, dtype.type(margin)),
+        (*reach, dtype.type(margin)),
         (values, indices, computed),
         tasks,
     )

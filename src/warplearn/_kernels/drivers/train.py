@@ -33,7 +33,7 @@ from warplearn._kernels.drivers.parts import (
 )
 from warplearn._kernels.recursion.backward import backward
 from warplearn._kernels.recursion.forward import forward
-from warplearn._kernels.recursion.grid import lane_limits, room_for_limits
+from warplearn._kernels.recursion.grid import Band, lane_limits, room_for_limits
 from warplearn._kernels.recursion.lone import lone_backward, lone_forward, unskew
 from warplearn._kernels.simd.records import ZERO, Static, number, switch
 from warplearn._kernels.simd.vector import (
@@ -78,14 +78,14 @@ def _score(lone, lanes, channels, banded, cost, data, case, shape, matrices, wor
 
 def _score_bank(lone, lanes, channels, banded, cost, data, case, shape, matrices, work, f):
     x, x_stride, lengths = data
-    m, radius, _ = shape
+    m, band = shape[0], Band(shape[1], shape[2])
     kept, ends, values, low, high, hull, rows, _, steps, _, _ = work
     count, d = number(lanes), number(channels)
     k = lengths[case]
     fill(ends, k - 1)
     if number(banded):
         fill(rows, k)
-        lane_limits(lanes, radius, rows, k, m, low, high, hull)
+        lane_limits(lanes, band, rows, k, m, low, high, hull)
     for block in range(len(matrices)):
         best = forward(
             lanes, BANK, channels, _YES, banded, cost, x, case * x_stride, matrices[block], 0,
@@ -151,7 +151,7 @@ def _score_cases(plan, cost, data, cases, shape, used, matrices, table):
     lanes, channels, banded, lone = plan[:4]
     tile, wide = plan[7], plan[8]
     x, x_stride, lengths = data
-    m, radius, mask = shape
+    m, band, mask = shape[0], Band(shape[1], shape[2]), shape[3]
     d, count = number(channels), number(wide)
     n = greatest(lengths)
     group = 1 if number(lone) else min(_GROUP, number(lanes))
@@ -172,7 +172,7 @@ def _score_cases(plan, cost, data, cases, shape, used, matrices, table):
                 shortest, longest = min(shortest, rows[lane]), max(longest, rows[lane])
             pack(wide, tile, x, starts, 0, longest * d, block)
             if number(banded):
-                lane_limits(wide, radius, rows, longest, m, low, high, hull)
+                lane_limits(wide, band, rows, longest, m, low, high, hull)
             for unit in range(first_unit, min(first_unit + group, used)):
                 best = forward(
                     wide, BATCH, channels, _NO, banded, cost, block, 0,
@@ -368,7 +368,7 @@ def _train_task(
     lanes, channels, banded, lone, penalised, scaled, averaged = plan[:7]
     cost, loss, penalty, schedule = parts
     lengths = data[2]
-    m, mask = shape[0], shape[2]
+    m, mask = shape[0], shape[3]
     size, split = models_of[1], models_of[4][task]
     models, target_of, sign_of = (
         models_of[0][task],

@@ -5,8 +5,8 @@ On a grid of k rows and m columns the band of radius r holds the cells (i, j), c
     |i (m - 1) - j (k - 1)| <= r (min(k, m) - 1),
 
 those at most r cells from the line between the corners, measured along the longer side.  On a
-square grid this is |i - j| <= r; a grid of one row or column is always complete.  A negative
-radius stands for a fraction of the longer side.
+square grid this is |i - j| <= r; a grid of one row or column is always complete.  A `Band` gives
+the radius in cells, or as a share of the longer side.
 
 In a ragged batch every lane has a grid, and so a band, of its own.  For each row the kernels need
 the lanes' limits and the hull of these: columns from `outer low` to `outer high` exist in some
@@ -15,25 +15,36 @@ lane, those from `inner low` to `inner high` in every one, and only what lies be
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
 from warplearn._kernels.simd.records import number
 from warplearn._kernels.simd.vector import aligned_empty
 
+
+class Band(NamedTuple):
+    """A Sakoe-Chiba band: its radius in cells, or as a share of the longer side; the other is 0."""
+
+    cells: int = 0
+    share: float = 0.0
+
+
+NO_BAND = Band()  # what kernels that have no band get in its place
 ROWS = 4  # as many rows of a grid are computed at once, at most
 
 
 @njit(nogil=True, cache=True)
-def radius_in_cells(radius, k, m):
-    """The radius on a k x m grid; the tiny term forgives the rounding of fractions like 0.29."""
-    return int(-radius * max(k, m) + 1e-9) if radius < 0 else int(radius)
+def radius_on(band, k, m):
+    """The radius on a k x m grid; the tiny term forgives the rounding of shares like 0.29."""
+    return band.cells + int(band.share * max(k, m) + 1e-9)
 
 
 @njit(nogil=True, cache=True)
-def row_limits(radius, k, m, low, high):
+def row_limits(band, k, m, low, high):
     """First and last column of each row, by stepping: both only ever move to the right."""
-    reach = radius_in_cells(radius, k, m) * (min(k, m) - 1)
+    reach = radius_on(band, k, m) * (min(k, m) - 1)
     first, last = 0, 0
     for i in range(k):
         centre = i * (m - 1)
@@ -46,10 +57,10 @@ def row_limits(radius, k, m, low, high):
 
 
 @njit(nogil=True, cache=True)
-def leaves_no_path(radius, k, m):
+def leaves_no_path(band, k, m):
     """Whether the band cuts every warping path of a k x m grid."""
     low, high = np.empty(k, np.int64), np.empty(k, np.int64)
-    row_limits(radius, k, m, low, high)
+    row_limits(band, k, m, low, high)
     for i in range(k):
         if low[i] > high[i] or (i > 0 and low[i] > high[i - 1] + 1):
             return True
@@ -68,7 +79,7 @@ def room_for_limits(lanes, banded, rows, like):
 
 
 @njit(nogil=True)
-def lane_limits(lanes, radius, rows, longest, m, low, high, hull):
+def lane_limits(lanes, band, rows, longest, m, low, high, hull):
     """Limits of a block whose lanes have `rows` rows: `low`, `high` (row, lane) and the hull.
 
     Rows behind the end of a lane repeat its last row, which keeps the hull tight.
@@ -78,7 +89,7 @@ def lane_limits(lanes, radius, rows, longest, m, low, high, hull):
     for lane in range(count):
         k = rows[lane]
         if lane == 0 or k != rows[lane - 1]:
-            row_limits(radius, k, m, first, last)
+            row_limits(band, k, m, first, last)
         for i in range(longest):
             low[i * count + lane] = first[min(i, k - 1)]
             high[i * count + lane] = last[min(i, k - 1)]
