@@ -63,6 +63,7 @@ __all__ = [
     "ElasticGridSearchCV",
     "ElasticKMeans",
     "ElasticLVQClassifier",
+    "ElasticLinearRegression",
     "ElasticLinearSVC",
     "ElasticLogisticRegression",
     "ElasticMLPClassifier",

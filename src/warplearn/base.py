@@ -7,12 +7,12 @@ estimator does with longer series is its own affair.
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
-from sklearn.utils import compute_class_weight
+from sklearn.utils import check_array, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names, _check_sample_weight, column_or_1d
 
@@ -34,25 +34,38 @@ def _is_symbolic(X: Any) -> bool:
     return isinstance(first, (list, tuple)) and len(first) > 0 and isinstance(first[0], str)
 
 
+def read_series(X: Any, alphabet: Any = None) -> tuple[SeriesCollection, Any]:
+    """Take series in any form; sets no attribute.
+
+    Strings and lists of strings are encoded by the alphabet, by default that of the symbols in X.
+
+    Returns
+    -------
+    SeriesCollection, and the alphabet that encoded it (None for numbers)
+    """
+    if _is_symbolic(X):
+        alphabet = Alphabet.infer(X) if alphabet is None else alphabet
+        return SeriesCollection.of(X, alphabet=alphabet), alphabet
+    if isinstance(X, np.ndarray) and X.dtype.kind == "O":
+        X = X.astype(np.float64)  # scikit-learn's convention: numbers in disguise are numbers
+    return SeriesCollection.of(X), None
+
+
 def check_series(estimator: Any, X: Any, *, reset: bool) -> SeriesCollection:
     """Take the series given to `fit` (`reset`) or to a fitted estimator.
 
-    Strings and lists of strings are encoded by the estimator's `alphabet`; without one, `fit`
-    collects the symbols it sees as `alphabet_`.
+    Symbols are encoded by the estimator's `alphabet`; without one, `fit` collects the symbols it
+    sees as `alphabet_`.
     """
     _check_feature_names(estimator, X, reset=reset)
-    symbolic = _is_symbolic(X)
     if reset and hasattr(estimator, "alphabet_"):
         del estimator.alphabet_
-    if symbolic and reset:
-        given = getattr(estimator, "alphabet", None)
-        estimator.alphabet_ = Alphabet.infer(X) if given is None else given
-    alphabet = getattr(estimator, "alphabet_", None) if symbolic else None
-    if symbolic and alphabet is None:
+    known = getattr(estimator, "alphabet" if reset else "alphabet_", None)
+    if not reset and known is None and _is_symbolic(X):
         raise ValueError("X holds symbols, but the series seen in fit were numbers")
-    if isinstance(X, np.ndarray) and X.dtype.kind == "O":
-        X = X.astype(np.float64)  # scikit-learn's convention: numbers in disguise are numbers
-    collection = SeriesCollection.of(X, alphabet=alphabet)
+    collection, alphabet = read_series(X, known)
+    if reset and alphabet is not None:
+        estimator.alphabet_ = alphabet
     if reset:
         estimator.n_features_in_ = collection.max_length
         estimator.n_channels_in_ = collection.n_channels
@@ -62,15 +75,6 @@ def check_series(estimator: Any, X: Any, *, reset: bool) -> SeriesCollection:
             f"on series of {estimator.n_channels_in_}"
         )
     return collection
-
-
-def check_length(X: SeriesCollection, most: int) -> None:
-    """Refuse series longer than the weight matrices of a fitted model."""
-    if X.max_length > most:
-        raise ValueError(
-            f"X[{int(X.lengths.argmax())}] has length {X.max_length}, longer than the longest "
-            f"training series, {most}; partial_fit can extend the model"
-        )
 
 
 def check_labels(X: SeriesCollection, y: Any) -> NDArray[Any]:
@@ -85,6 +89,60 @@ def check_labels(X: SeriesCollection, y: Any) -> NDArray[Any]:
             f"samples: [{len(X)}, {len(labels)}]"
         )
     return labels
+
+
+def check_targets(X: SeriesCollection, y: Any) -> NDArray[np.float64]:
+    """Targets of a regression, an array (cases,) or (cases, targets)."""
+    if y is None:
+        raise ValueError("This estimator requires y to be passed, but the target y is None")
+    targets: NDArray[np.float64] = check_array(
+        y, ensure_2d=False, allow_nd=False, dtype=np.float64, input_name="y"
+    )
+    if len(targets) != len(X):
+        raise ValueError(
+            "X and y must have as many cases: Found input variables with inconsistent numbers of "
+            f"samples: [{len(X)}, {len(targets)}]"
+        )
+    return targets
+
+
+class TargetScale(NamedTuple):
+    """Mean and deviation of the targets of a regression, and their form.
+
+    Attributes
+    ----------
+    mean, deviation : arrays (targets,)
+        The deviation of a constant target is 1.
+    flat : bool
+        Whether predictions are an array (cases,).
+    """
+
+    mean: NDArray[np.float64]
+    deviation: NDArray[np.float64]
+    flat: bool
+
+    @classmethod
+    def of(cls, y: NDArray[np.float64]) -> TargetScale:
+        """The scale of these targets, an array (cases,) or (cases, targets)."""
+        table = y.reshape(len(y), -1)
+        deviation = table.std(axis=0)
+        return cls(table.mean(axis=0), np.where(deviation > 0, deviation, 1.0), y.ndim == 1)
+
+    def standardized(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Targets (cases, targets) with mean 0 and deviation 1."""
+        table = y.reshape(len(y), -1)
+        if table.shape[1] != len(self.mean):
+            raise ValueError(
+                f"y must have {len(self.mean)} target(s) for each series, as before, "
+                f"got {table.shape[1]}"
+            )
+        return (table - self.mean) / self.deviation
+
+    def shaped(self, predictions: NDArray[Any]) -> NDArray[Any]:
+        """Predictions in the form that the targets had."""
+        if self.flat:
+            return predictions.reshape(len(predictions))
+        return predictions.reshape(len(predictions), -1)
 
 
 def check_weights(X: SeriesCollection, sample_weight: Any) -> NDArray[np.float64]:
@@ -109,7 +167,24 @@ def check_labelled(
         raise ValueError(
             f"y must hold at least two classes, got 1 class: {estimator.classes_[0]!r}"
         )
+    check_class_weight(getattr(estimator, "class_weight", None), estimator.classes_)
     return series, codes, weights
+
+
+def check_class_weight(class_weight: Any, classes: NDArray[Any]) -> None:
+    """Weights of classes: "balanced", or numbers of at least 0 for some of the classes."""
+    if class_weight is None or (isinstance(class_weight, str) and class_weight == "balanced"):
+        return
+    if not isinstance(class_weight, dict):
+        raise ValueError(f"class_weight must be None, 'balanced' or a dict, got {class_weight!r}")
+    known = classes.tolist()
+    for label, weight in class_weight.items():
+        if label not in known:
+            raise ValueError(f"class_weight names {label!r}, which is none of the classes {known}")
+        if not isinstance(weight, Real) or not 0 <= float(weight) < np.inf:
+            raise ValueError(
+                f"class_weight[{label!r}] must be a number of at least 0, got {weight!r}"
+            )
 
 
 def check_classes(
@@ -127,6 +202,7 @@ def check_classes(
         raise ValueError(f"classes must stay the same, {estimator.classes_!r}, got {classes!r}")
     if len(estimator.classes_) < 2:
         raise ValueError(f"classes must hold at least two classes, got {estimator.classes_!r}")
+    check_class_weight(getattr(estimator, "class_weight", None), estimator.classes_)
     unknown = set(labels) - set(estimator.classes_)
     if unknown:
         raise ValueError(f"y holds labels that are not in classes: {sorted(unknown)!r}")
@@ -151,41 +227,21 @@ def weigh_classes(
     return weights * by_class[codes]
 
 
-def element_scales(X: SeriesCollection) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Mean and deviation of all elements of each channel; 1 for the deviation of a constant."""
-    inside = np.arange(X.max_length) < X.lengths[:, None]
-    elements = X.values[inside].astype(np.float64)
-    scale = elements.std(axis=0)
-    return elements.mean(axis=0), np.where(scale > 0, scale, 1.0)
-
-
-def standardized(
-    X: SeriesCollection, mean: NDArray[np.float64], scale: NDArray[np.float64]
-) -> SeriesCollection:
-    """Series of the same dtype whose channels are shifted and scaled, 0 behind their end."""
-    inside = (np.arange(X.max_length) < X.lengths[:, None])[..., None]
-    values = np.where(inside, (X.values - mean) / scale, 0.0).astype(X.dtype)
-    return SeriesCollection(values, X.lengths)
-
-
 def hold_out(
-    share: float,
-    weights: NDArray[np.float64],
+    fraction: float,
+    cases: NDArray[np.int64],
     strata: NDArray[Any] | None,
     random_state: np.random.RandomState,
 ) -> NDArray[np.int64]:
-    """Which series a parameter `validation_share` keeps from training, each stratum its share."""
-    if not isinstance(share, Real) or not 0 <= share < 1:
-        raise ValueError(f"validation_share must be at least 0 and below 1, got {share!r}")
-    if share == 0:
-        return np.empty(0, np.int64)
-    cases = np.flatnonzero(weights)
+    """Series that `validation_fraction` keeps from training, the same fraction of each stratum."""
+    if not isinstance(fraction, Real) or not 0 < float(fraction) < 1:
+        raise ValueError(f"validation_fraction must be between 0 and 1, got {fraction!r}")
     classes = 1 if strata is None else len(np.unique(strata[cases]))
-    size = max(classes, round(share * len(cases)))
+    size = max(classes, round(float(fraction) * len(cases)))
     if len(cases) - size < classes:
         raise ValueError(
-            f"validation_share={share!r} of {len(cases)} series leaves "
-            f"{max(0, len(cases) - size)} to train on; it must be smaller, or 0"
+            f"validation_fraction={fraction!r} of {len(cases)} series leaves "
+            f"{max(0, len(cases) - size)} to train on; it must be smaller"
         )
     held_out: NDArray[np.int64] = train_test_split(
         cases, test_size=size, random_state=random_state,

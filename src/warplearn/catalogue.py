@@ -42,6 +42,7 @@ ESTIMATORS: dict[str, Entry] = {
     "ElasticGridSearchCV": Entry("warplearn.model_selection", "search"),
     "ElasticKMeans": Entry("warplearn.cluster.kmeans", "cluster", "kmeans"),
     "ElasticLVQClassifier": Entry("warplearn.neighbors.prototypes", "classify", "lvq"),
+    "ElasticLinearRegression": Entry("warplearn.linear_model.regressors", "regress"),
     "ElasticLinearSVC": Entry("warplearn.linear_model.classifiers", "classify", "svm"),
     "ElasticLogisticRegression": Entry(
         "warplearn.linear_model.classifiers", "classify", "logistic"

@@ -1,50 +1,35 @@
 """Elastic neural networks (example 4 of the paper) under scikit-learn's contract.
 
-A hidden unit is an elastic linear function with an activation, `h_u(x) = a(b_u + sigma_{W_u}(x))`;
-the outputs are linear in the hidden units.  Series are standardized, all with the same numbers.
-The matrices W_u stand side by side and are trained by the generalized gradient method that trains
-linear models: all that is new is the layer behind the scores (`Layer`), and a share of the series
-that is held out to tell when to stop.
+A unit of the first hidden layer is an elastic linear function with an activation,
+`h_u(x) = a(b_u + sigma_{W_u}(x))`.  Further hidden layers and the outputs are dense.  Series are
+standardized, all with the same numbers.  The matrices W_u stand side by side and are trained by the
+generalized gradient method that trains linear models: all that is new are the dense layers behind
+the scores (`DenseLayers`).
 """
 
 from __future__ import annotations
 
-from abc import ABCMeta, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, log_softmax, softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils import check_array, check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from warplearn._kernels.drivers.evaluate import evaluate
 from warplearn._kernels.recursion.local import Product
-from warplearn.base import (
-    check_classes,
-    check_counts,
-    check_labelled,
-    check_labels,
-    check_length,
-    check_not_negative,
-    check_series,
-    check_weights,
-    element_scales,
-    hold_out,
-    standardized,
-    weigh_classes,
-)
-from warplearn.elastic.bands import BandLike, resolve_band
+from warplearn.base import TargetScale
+from warplearn.documentation import with_parameters_of
+from warplearn.elastic.bands import resolve_band
 from warplearn.elastic.extent import columns_for
-from warplearn.series.collection import SeriesCollection
-from warplearn.training import penalties, schedules
-from warplearn.training.losses import Softmax, SquaredNorm
-from warplearn.training.train import Model, Problem, Solution, Split, Stopping, best_restarts, solve
-
-Array = NDArray[Any]
+from warplearn.series.scaling import standardized
+from warplearn.training.data import TrainingSet
+from warplearn.training.estimator import Context, GradientEstimator
+from warplearn.training.losses import Softmax, SquaredError
+from warplearn.training.plan import Array, Model, Plan, Solution, Start
+from warplearn.training.supervised import TrainedClassifier, TrainedRegressor
 
 _MOST_TO_SCALE = 500  # series that initial weights are scaled with
 
@@ -63,62 +48,87 @@ ACTIVATIONS = {
 }
 
 
-class Layer(NamedTuple):
-    """Outputs that are linear in activated scores; its parameters are V and c."""
+class DenseLayers(NamedTuple):
+    """Dense layers behind the scores; parameters are V and c of each, in turn.
 
-    activation: Activation
+    A layer maps activated inputs h to `h V + c`.
+    """
+
+    activation: str
 
     def outputs(self, parameters: Sequence[Array], scores: Array) -> Array:
         """Outputs (cases, outputs) for scores (cases, units)."""
-        V, c = parameters
-        outputs: Array = self.activation.value(scores) @ V + c
-        return outputs
+        return self._forward(parameters, scores)[1]
 
     def gradients(
         self, parameters: Sequence[Array], scores: Array, slopes: Array
     ) -> tuple[Array, list[Array]]:
-        """What slopes with respect to the outputs mean for the scores, and for V and c."""
-        V, _ = parameters
-        hidden = self.activation.value(scores)
-        to_scores = slopes @ V.T * self.activation.slope(hidden)
-        return to_scores, [hidden.T @ slopes, slopes.sum(axis=0)]
+        """Derivatives with respect to the scores and the parameters (back-propagation)."""
+        activated, _ = self._forward(parameters, scores)
+        gradients: list[Array] = []
+        for h, V in zip(reversed(activated), reversed(parameters[::2]), strict=True):
+            gradients = [h.T @ slopes, slopes.sum(axis=0), *gradients]
+            slopes = slopes @ V.T * ACTIVATIONS[self.activation].slope(h)
+        return slopes, gradients
+
+    def _forward(self, parameters: Sequence[Array], scores: Array) -> tuple[list[Array], Array]:
+        """The activated inputs of all layers, and the outputs of the last."""
+        activated, current = [], scores
+        for V, c in zip(parameters[::2], parameters[1::2], strict=True):
+            activated.append(ACTIVATIONS[self.activation].value(current))
+            current = activated[-1] @ V + c
+        return activated, current
 
 
 @dataclass(repr=False, eq=False, kw_only=True)
-class ElasticMLP(BaseEstimator, metaclass=ABCMeta):
+class ElasticMLP(GradientEstimator):
     """What elastic networks share.
 
     Parameters
     ----------
-    units : int, default=32
-        Hidden units, each with a weight matrix.
+    hidden_layer_sizes : tuple of int, default=(32,)
+        Units of the hidden layers.  Those of the first are elastic, each with a weight matrix;
+        further layers are dense.
     activation : {"tanh", "sigmoid", "relu"}, default="tanh"
-    elasticity : int or float, default=0.1
-        Columns m of the weight matrices: an integer, or a ratio to the length n, rounded up; 0.0
-        is m = 1, an ordinary network.
-    band : int or float, optional
-        Sakoe-Chiba band: a radius in cells, or a fraction of the longer side of the grid.
-    eta : float, default=0.01
+    elasticity : int, float or str, default=0.1
+        Columns m of the weight matrices: an integer, or a share of the length n such as 0.1 or
+        "10%", rounded up; 1 (or 0.0) is an ordinary network.
+    band : int, float or str, optional
+        Sakoe-Chiba band: a radius in cells, or a share of the longer side of the grid.
+    learning_rate_init : float, default=0.01
         Initial learning rate.
-    schedule : {"constant", "decay", "invscaling"} or schedule, default="constant"
+    learning_rate : {"constant", "decay", "invscaling"} or schedule, default="constant"
+        How the rate changes from epoch to epoch (see `warplearn.training.schedules`).
     penalty : {"l2", "l1"} or penalty, default="l2"
-    lam : float, default=1e-4
-        Strength of the penalty on the weights of both layers, not on biases.
+    alpha : float, default=1e-4
+        Strength of the penalty on the weights of all layers, not on biases.
     batch_size : int, optional, default=16
         None is the incremental method, a step for each example.
-    optimizer : {"adam", "momentum", "sgd"} or optimizer, default="adam"
+    solver : {"adam", "momentum", "sgd"} or solver, default="adam"
     max_iter : int, default=200
         Epochs at most.
-    validation_share : float, default=0.0
-        Share of the training series that is held out.  Training ends when the risk, on them or
-        without them on the training series, has not fallen by more than `tol` for
-        `n_iter_no_change` epochs; the weights with the lowest risk are kept.
-    tol : float, default=1e-4
+    early_stopping : bool, default=False
+        Whether to hold out `validation_fraction` of the training series and judge by them instead
+        of by those trained on.
+    validation_fraction : float, default=0.1
+    monitor : {"loss", "accuracy"}, default="loss"
+        What the weights that are kept are best in; "accuracy" also stops when no series that is
+        judged is misclassified.
+    tol : float, optional, default=1e-4
+        Training stops when the risk has not fallen by more than this for `n_iter_no_change`
+        epochs; None never stops for lack of progress.
     n_iter_no_change : int, default=30
+    average : bool, default=False
+        Whether to use the mean of the weights over the epochs.
+    max_norm : float, optional
+        Project the parameters onto the ball of this radius after each epoch.
     n_init : int, default=1
         Restarts from other initial weights, side by side; the best one is kept.
     shuffle : bool, default=True
         Whether examples come in a new order each epoch.
+    longer : {"error", "truncate", "resample"}, default="error"
+        What to do with series to predict that are longer than those of `fit`: refuse them, cut
+        them, or resample them to the longest length of `fit`.
     alphabet : Alphabet, optional
         For sequences of symbols; by default the symbols seen in `fit`.
     warm_start : bool, default=False
@@ -127,21 +137,22 @@ class ElasticMLP(BaseEstimator, metaclass=ABCMeta):
     verbose : int, default=0
         1 shows progress.
     n_jobs : int, optional
-        Threads; None is Numba's current setting, -1 all cores.  Results do not depend on it.
+        Threads; None is 1, as in scikit-learn, -1 all cores.  Results do not depend on it.
 
     Attributes
     ----------
     coef_ : array (units, n, m), or (units, n, m, channels)
-        Weight matrices of the hidden units.
+        Weight matrices of the elastic units.
     intercept_ : array (units,)
-    output_coef_, output_intercept_ : arrays (units, outputs) and (outputs,)
+    dense_coefs_, dense_intercepts_ : lists of arrays
+        Weights (inputs, outputs) and biases of the dense layers, the output layer last.
     mean_, scale_ : arrays (channels,)
         What the elements of series are standardized with.
     n_iter_ : int
         Epochs.
-    history_ : array (n_iter_,)
+    history_ : list of one array
         The risk after each epoch, on the series held out if there are any.
-    solution_ : Solution
+    solutions_ : list of one Solution
         Why training stopped, and more.
     n_features_in_ : int
         Length of the longest training series, the rows of the matrices.
@@ -152,208 +163,163 @@ class ElasticMLP(BaseEstimator, metaclass=ABCMeta):
     deviation 1 in every unit.
     """
 
-    units: int = 32
+    hidden_layer_sizes: Any = (32,)
     activation: str = "tanh"
-    elasticity: float = 0.1
-    band: BandLike = None
-    eta: float = 0.01
-    schedule: Any = "constant"
-    penalty: Any = "l2"
-    lam: float = 1e-4
+    learning_rate_init: float = 0.01
+    learning_rate: Any = "constant"
+    alpha: float = 1e-4
     batch_size: int | None = 16
-    optimizer: Any = "adam"
+    solver: Any = "adam"
     max_iter: int = 200
-    validation_share: float = 0.0
-    tol: float = 1e-4
     n_iter_no_change: int = 30
-    n_init: int = 1
-    shuffle: bool = True
-    alphabet: Any = None
-    warm_start: bool = False
-    random_state: Any = None
-    verbose: int = 0
-    n_jobs: int | None = None
 
-    @property
     @abstractmethod
     def _loss(self) -> Any:
         """What is minimized."""
 
-    def _fit(self, X: SeriesCollection, targets: Array, weights: Array, strata: Any) -> None:
-        """Train on targets (cases, outputs); what is held out has its share of all `strata`."""
-        self._check_parameters()
-        self._random_state = check_random_state(self.random_state)
-        warm = self.warm_start and hasattr(self, "coef_")
-        X = self._scaled(X, reset=not warm)
-        held_out = hold_out(self.validation_share, weights, strata, self._random_state)
-        cases = np.setdiff1d(np.flatnonzero(weights), held_out)
-        models = (
-            [self._model_from_coef(X, targets)]
-            if warm
-            else self._new_models(X, cases, targets.shape[1])
-        )
-        stopping = Stopping(self.max_iter, "risk", False, self.n_iter_no_change, self.tol)
-        solutions = self._solve(X, targets, models, self._split(weights, held_out), stopping)
-        self._adopt(best_restarts(solutions, len(models), stopping)[0])
-        self.t_ = self.n_iter_
+    @abstractmethod
+    def _readout(self, data: TrainingSet) -> Any:
+        """How outputs become predictions; None where classes say it all."""
 
-    def _partial_fit(self, X: SeriesCollection, targets: Array, weights: Array) -> None:
-        """Train for one epoch."""
+    @abstractmethod
+    def _targets(self, data: TrainingSet, readout: Any) -> Array:
+        """Targets of training, an array (outputs, cases)."""
+
+    @abstractmethod
+    def _weights(self, data: TrainingSet) -> Array:
+        """Weights of the examples."""
+
+    def plan(
+        self, data: TrainingSet, rng: np.random.RandomState, start: Start | None = None
+    ) -> Plan:
+        """Everything that a fit needs (see `warplearn.training.plan`)."""
         self._check_parameters()
-        first = not hasattr(self, "coef_")
-        X = self._scaled(X, reset=first)
-        if first:
-            self._random_state = check_random_state(self.random_state)
-            self.t_ = 0
-            model = self._new_models(X, np.arange(len(X)), targets.shape[1])[0]
+        readout = self._readout(data) if start is None else start.context.readout
+        scales = data.scales if start is None else start.context.scales
+        targets, weights = self._targets(data, readout), self._weights(data)
+        held_out = self._held_out(data, rng)
+        if start is None:
+            X = data.standardized
+            cases = data.cases[weights[data.cases] > 0]
+            cases = cases[~np.isin(cases, held_out)]
+            models = self._random_models(data, cases, len(targets), rng)
         else:
-            self.n_features_in_ = max(self.coef_.shape[1], X.max_length)
-            model = self._model_from_coef(X, targets)
-        solution = self._solve(
-            X, targets, [model], self._split(weights), Stopping(self.t_ + 1, "risk", False),
-            first_epoch=self.t_,
-        )[0]  # fmt: skip
-        self._adopt(solution)
-        self.t_ += 1
+            X = standardized(data.X, *scales)
+            models = [self._model_from(start, data, len(targets))]
+        columns = np.array([models[0].W.shape[2]])
+        band = resolve_band(self.band, data.X.lengths[data.cases], columns)
+        head = DenseLayers(self.activation)
+        procedure = self._procedure()
+        return Plan(
+            X,
+            targets,
+            self._objective(self._loss(), len(targets), band, head),
+            procedure._replace(batch_size=self.batch_size or 1),
+            self._examples(data, weights, held_out, rng),
+            tuple(models),
+            len(models),
+            context=Context.of(readout, data, scales),
+        )
 
-    def _scaled(self, X: SeriesCollection, *, reset: bool) -> SeriesCollection:
-        """Standardized series; with `reset` they say with what."""
-        if reset:
-            self.mean_, self.scale_ = element_scales(X)
-        elif len(self.mean_) != X.n_channels:
-            raise ValueError(
-                f"X must have {len(self.mean_)} channel(s), as the fitted weights, "
-                f"got {X.n_channels}"
-            )
-        return standardized(X, self.mean_, self.scale_)
-
-    def _split(self, weights: Array, held_out: Sequence[int] | Array = ()) -> Split:
-        own = np.random.RandomState(self._random_state.randint(np.iinfo(np.int32).max))
-        return Split(weights, own, self.shuffle, held_out)
-
-    def _new_models(self, X: SeriesCollection, cases: Array, outputs: int) -> list[Model]:
-        """Restarts from random weights."""
-        n, rng = X.max_length, self._random_state
-        shape = (self.units, n, columns_for(self.elasticity, n), X.n_channels)
+    def _random_models(
+        self, data: TrainingSet, cases: Array, outputs: int, rng: np.random.RandomState
+    ) -> list[Model]:
+        X, n, sizes = data.standardized, data.max_length, self._sizes()
+        shape = (sizes[0], n, columns_for(self.elasticity, n), X.n_channels)
         some = X[cases[:: -(-len(cases) // _MOST_TO_SCALE)]]
-        radius = resolve_band(self.band, some.lengths, np.array([shape[2]]))
+        band = resolve_band(self.band, some.lengths, np.array([shape[2]]))
         models = []
         for _ in range(self.n_init):
             W = rng.standard_normal(shape).astype(X.dtype)
             scores = evaluate(
-                Product(), some.values, some.lengths, W, band=radius, n_jobs=self.n_jobs
+                Product(), some.values, some.lengths, W, band=band, n_jobs=self.n_jobs
             ).values
             scale = scores.std(axis=0, dtype=np.float64)
             scale = np.where(scale > 0, scale, 1)
             W /= scale[:, None, None, None].astype(X.dtype)
-            V = rng.standard_normal((self.units, outputs)) / np.sqrt(self.units)
-            models.append(self._model(W, -scores.mean(axis=0) / scale, (V, np.zeros(outputs))))
+            head: list[Array] = []
+            for inside, outside in zip(sizes, (*sizes[1:], outputs), strict=True):
+                V = rng.standard_normal((inside, outside)) / np.sqrt(inside)
+                head += [V, np.zeros(outside)]
+            models.append(self._model(W, -scores.mean(axis=0) / scale, tuple(head)))
         return models
 
-    def _model_from_coef(self, X: SeriesCollection, targets: Array) -> Model:
+    def _model_from(self, start: Start, data: TrainingSet, outputs: int) -> Model:
         """The fitted weights, with rows of 0 for series longer than any before."""
-        W = self._matrices().astype(X.dtype)
-        if self.output_coef_.shape[1] != targets.shape[1]:
+        if start.W.shape[3] != data.X.n_channels:
             raise ValueError(
-                f"y must have {self.output_coef_.shape[1]} classes or targets, as the fitted "
-                f"weights, got {targets.shape[1]}"
+                f"X must have {start.W.shape[3]} channel(s), as the fitted weights, "
+                f"got {data.X.n_channels}"
             )
-        memory = self.solution_.memory
-        more = max(0, X.max_length - W.shape[1])
-        if more:
-            W = np.concatenate([W, np.zeros((len(W), more, *W.shape[2:]), W.dtype)], axis=1)
-            memory = None  # it has the shape of the old weights
-        return self._model(W, self.intercept_, (self.output_coef_, self.output_intercept_), memory)
+        if start.head[-1].shape != (outputs,):
+            raise ValueError(
+                f"y must have {len(start.head[-1])} classes or targets, as the fitted weights, "
+                f"got {outputs}"
+            )
+        rows = max(start.W.shape[1], data.max_length)
+        W = np.zeros((len(start.W), rows, *start.W.shape[2:]), data.X.dtype)
+        W[:, : start.W.shape[1]] = start.W
+        state = None if start.states is None else start.states[0]
+        return self._model(W, start.b, start.head)._replace(state=state)
 
-    def _model(self, W: Array, b: Array, head: tuple[Array, ...], memory: Any = None) -> Model:
-        outputs = head[0].shape[1]
-        return Model(
-            W, b, self.eta, self.lam,
-            rows=range(outputs), signs=(1.0,) * outputs, head=head, memory=memory,
-        )  # fmt: skip
+    def _model(self, W: Array, b: Array, head: tuple[Array, ...]) -> Model:
+        rows = tuple(range(len(head[-1])))
+        return Model(W, b, self.learning_rate_init, self.alpha, rows=rows, head=head)
 
-    def _solve(
-        self,
-        X: SeriesCollection,
-        targets: Array,
-        models: list[Model],
-        split: Split,
-        stopping: Stopping,
-        first_epoch: int = 0,
-    ) -> list[Solution]:
-        radius = resolve_band(self.band, X.lengths, np.array([models[0].W.shape[2]]))
-        problem = Problem(
-            X, targets.T, self._loss, targets.shape[1], Product(), radius,
-            penalties.resolve(self.penalty),
-        )  # fmt: skip
-        return solve(
-            problem, models, [split],
-            batch_size=1 if self.batch_size is None else self.batch_size,
-            optimizer=self.optimizer, schedule=schedules.resolve(self.schedule),
-            stopping=stopping, head=self._head, first_epoch=first_epoch,
-            verbose=self.verbose, n_jobs=self.n_jobs,
-        )  # fmt: skip
+    def adopt(self, plan: Plan, solutions: Sequence[Solution]) -> Any:
+        """Set the fitted attributes from the solutions of a plan."""
+        super().adopt(plan, solutions)
+        self.dense_coefs_ = list(solutions[0].head[::2])
+        self.dense_intercepts_ = list(solutions[0].head[1::2])
+        self.mean_, self.scale_ = plan.context.scales
+        return self
 
-    def _adopt(self, solution: Solution) -> None:
-        """Take over a solution as the fitted model."""
-        W = solution.W
-        self.coef_ = W[..., 0] if W.shape[-1] == 1 else W
-        self.intercept_ = solution.b
-        self.output_coef_, self.output_intercept_ = solution.head
-        self.solution_ = solution
-        self.history_ = solution.history
-        self.n_iter_ = solution.n_epochs
+    def _head_parameters(self) -> tuple[Array, ...]:
+        layers = zip(self.dense_coefs_, self.dense_intercepts_, strict=True)
+        return tuple(p for layer in layers for p in layer)
+
+    def _sizes(self) -> tuple[int, ...]:
+        """Sizes of the hidden layers; one number is one layer."""
+        sizes = self.hidden_layer_sizes
+        sizes = (sizes,) if isinstance(sizes, Integral) else tuple(sizes)
+        if not sizes or not all(isinstance(s, Integral) and int(s) >= 1 for s in sizes):
+            raise ValueError(
+                "hidden_layer_sizes must be one or more positive integers, "
+                f"got {self.hidden_layer_sizes!r}"
+            )
+        return tuple(int(size) for size in sizes)
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
+        self._sizes()
         if self.activation not in ACTIVATIONS:
             raise ValueError(
                 f"activation must be one of {sorted(ACTIVATIONS)}, got {self.activation!r}"
             )
-        check_not_negative(self, "eta", "lam", "tol")
-        check_counts(self, "units", "max_iter", "n_init", "n_iter_no_change")
-        if self.batch_size is not None:
-            check_counts(self, "batch_size")
 
-    @property
-    def _head(self) -> Layer:
-        return Layer(ACTIVATIONS[self.activation])
-
-    def _matrices(self) -> Array:
-        return self.coef_ if self.coef_.ndim == 4 else self.coef_[..., None]
+    def _elastic_scores(self, X: Any) -> Array:
+        """Scores of the elastic units, before the activation."""
+        series, W, band = self._operands(X)
+        series = standardized(series, self.mean_, self.scale_)
+        return self._scores(series, W, band).astype(np.float64) + self.intercept_
 
     def _outputs(self, X: Any) -> Array:
-        check_is_fitted(self)
-        return self._head.outputs((self.output_coef_, self.output_intercept_), self._scores(X))
-
-    def _scores(self, X: Any) -> Array:
-        """Scores of the hidden units, before the activation."""
-        check_is_fitted(self)
-        series = check_series(self, X, reset=False)
-        W = self._matrices()
-        check_length(series, W.shape[1])
-        dtype = np.result_type(series.dtype, W.dtype)
-        radius = resolve_band(self.band, series.lengths, np.array([W.shape[2]]))
-        series = standardized(series.astype(dtype), self.mean_, self.scale_)
-        scores = evaluate(
-            Product(), series.values, series.lengths, W.astype(dtype, copy=False),
-            band=radius, n_jobs=self.n_jobs,
-        ).values  # fmt: skip
-        return scores.astype(np.float64) + self.intercept_
+        scores = self._elastic_scores(X)
+        return DenseLayers(self.activation).outputs(self._head_parameters(), scores)
 
     def hidden_units(self, X: Any) -> Array:
-        """What the hidden units make of each series, an array (cases, units)."""
-        hidden: Array = ACTIVATIONS[self.activation].value(self._scores(X))
-        return hidden
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        return tags
+        """What the elastic units make of each series, an array (cases, units)."""
+        return ACTIVATIONS[self.activation].value(self._elastic_scores(X))
 
 
+@with_parameters_of(ElasticMLP)
 @dataclass(repr=False, eq=False, kw_only=True)
-class ElasticMLPClassifier(ClassifierMixin, ElasticMLP):
-    """Elastic neural network with one hidden layer and a softmax output.
+class ElasticMLPClassifier(TrainedClassifier, ElasticMLP):
+    """Elastic neural network with a softmax output.
+
+    Parameters
+    ----------
+    class_weight : dict or "balanced", optional
 
     Attributes
     ----------
@@ -371,51 +337,15 @@ class ElasticMLPClassifier(ClassifierMixin, ElasticMLP):
 
     class_weight: Any = None
 
-    @property
     def _loss(self) -> Any:
         return Softmax()
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ElasticMLPClassifier:
-        """Train on series X with labels y.
+    def _readout(self, data: TrainingSet) -> Any:
+        return None
 
-        Parameters
-        ----------
-        X : series collection
-            Anything `SeriesCollection.of` takes, or a list of strings or lists of symbols.
-        y : array (cases,)
-        sample_weight : array (cases,), optional
-        """
-        series, codes, weights = check_labelled(self, X, y, sample_weight)
-        weights = weigh_classes(self.class_weight, self.classes_, codes, weights)
-        self._fit(series, self._indicators(codes), weights, codes)
-        return self
-
-    def partial_fit(
-        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
-    ) -> ElasticMLPClassifier:
-        """Train for one epoch on more series.
-
-        Series longer than any before give the weight matrices more rows, which start at 0.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As for `fit`.
-        classes : array, optional
-            All classes there will be; needed in the first call.
-        """
-        first = not hasattr(self, "coef_")
-        series = check_series(self, X, reset=first)
-        labels = check_labels(series, y)
-        codes = check_classes(self, labels, classes, reset=first)
-        weights = check_weights(series, sample_weight)
-        weights = weigh_classes(self.class_weight, self.classes_, codes, weights)
-        self._partial_fit(series, self._indicators(codes), weights)
-        return self
-
-    def _indicators(self, codes: Array) -> Array:
-        indicators: Array = (codes[:, None] == np.arange(len(self.classes_))).astype(np.float64)
-        return indicators
+    def _targets(self, data: TrainingSet, readout: Any) -> Array:
+        assert data.classes is not None
+        return (np.arange(len(data.classes))[:, None] == data.y).astype(np.float64)
 
     def decision_function(self, X: Any) -> Array:
         """Outputs before the softmax, one column for each class; of two classes, the difference."""
@@ -424,24 +354,21 @@ class ElasticMLPClassifier(ClassifierMixin, ElasticMLP):
 
     def predict(self, X: Any) -> Array:
         """The class of each series."""
-        codes = self._outputs(X).argmax(axis=1)
-        labels: Array = self.classes_[codes]
-        return labels
+        return self.classes_[self._outputs(X).argmax(axis=1)]
 
     def predict_proba(self, X: Any) -> Array:
         """Probabilities of the classes."""
-        probabilities: Array = softmax(self._outputs(X), axis=1)
-        return probabilities
+        return softmax(self._outputs(X), axis=1)
 
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithms of the probabilities."""
-        logarithms: Array = log_softmax(self._outputs(X), axis=1)
-        return logarithms
+        return log_softmax(self._outputs(X), axis=1)
 
 
+@with_parameters_of(ElasticMLP)
 @dataclass(repr=False, eq=False, kw_only=True)
-class ElasticMLPRegressor(RegressorMixin, ElasticMLP):
-    """Elastic neural network with one hidden layer and a linear output; least squares.
+class ElasticMLPRegressor(TrainedRegressor, ElasticMLP):
+    """Elastic neural network with a linear output; least squares.
 
     Targets are standardized with the mean and deviation of those seen first.
 
@@ -450,64 +377,20 @@ class ElasticMLPRegressor(RegressorMixin, ElasticMLP):
     target_mean_, target_scale_ : arrays (targets,)
     """
 
-    @property
     def _loss(self) -> Any:
-        return SquaredNorm()
+        return SquaredError()
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ElasticMLPRegressor:
-        """Train on series X with targets y.
+    def _readout(self, data: TrainingSet) -> TargetScale:
+        return TargetScale.of(data.y[data.cases])
 
-        Parameters
-        ----------
-        X : series collection
-            Anything `SeriesCollection.of` takes, or a list of strings or lists of symbols.
-        y : array (cases,) or (cases, targets)
-        sample_weight : array (cases,), optional
-        """
-        series = check_series(self, X, reset=True)
-        targets = self._check_targets(series, y, reset=True)
-        self._fit(series, targets, check_weights(series, sample_weight), None)
-        return self
+    def _targets(self, data: TrainingSet, readout: TargetScale) -> Array:
+        return readout.standardized(data.y).T
 
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> ElasticMLPRegressor:
-        """Train for one epoch on more series, which may be longer than any before."""
-        first = not hasattr(self, "coef_")
-        series = check_series(self, X, reset=first)
-        targets = self._check_targets(series, y, reset=first)
-        self._partial_fit(series, targets, check_weights(series, sample_weight))
-        return self
-
-    def _check_targets(self, X: SeriesCollection, y: Any, *, reset: bool) -> Array:
-        """Standardized targets (cases, targets)."""
-        if y is None:
-            raise ValueError("This estimator requires y to be passed, but the target y is None")
-        targets = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-        if len(targets) != len(X):
-            raise ValueError(
-                "X and y must have as many cases: Found input variables with inconsistent numbers "
-                f"of samples: [{len(X)}, {len(targets)}]"
-            )
-        if reset:
-            self._flat = targets.ndim == 1 or (targets.ndim == 2 and targets.shape[1] == 1)
-        targets = targets.reshape(len(targets), -1)
-        if reset:
-            scale = targets.std(axis=0)
-            self.target_mean_ = targets.mean(axis=0)
-            self.target_scale_ = np.where(scale > 0, scale, 1.0)
-        elif targets.shape[1] != len(self.target_mean_):
-            raise ValueError(
-                f"y must have {len(self.target_mean_)} target(s) for each series, as before, "
-                f"got {targets.shape[1]}"
-            )
-        standardized: Array = (targets - self.target_mean_) / self.target_scale_
-        return standardized
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
+    @property
+    def _target_scale(self) -> TargetScale:
+        return self._context.readout
 
     def predict(self, X: Any) -> Array:
         """The targets of each series, an array (cases,) or (cases, targets) like y in `fit`."""
-        predicted: Array = self._outputs(X) * self.target_scale_ + self.target_mean_
-        return predicted[:, 0] if self._flat else predicted
+        scale = self._target_scale
+        return scale.shaped(self._outputs(X) * scale.deviation + scale.mean)

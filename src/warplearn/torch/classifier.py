@@ -28,12 +28,11 @@ from warplearn.base import (
     check_labelled,
     check_not_negative,
     check_series,
-    element_scales,
     hold_out,
-    standardized,
     weigh_classes,
 )
 from warplearn.series.collection import SeriesCollection
+from warplearn.series.scaling import element_scales, standardized
 from warplearn.torch.net import ElasticNet
 
 __all__ = ["ElasticNetClassifier"]
@@ -130,7 +129,9 @@ class ElasticNetClassifier(ClassifierMixin, BaseEstimator):
         self._check_parameters()
         weights = weigh_classes(self.class_weight, self.classes_, codes, weights)
         rng = check_random_state(self.random_state)
-        held_out = hold_out(self.validation_share, weights, codes, rng)
+        held_out = np.empty(0, np.int64)
+        if self.validation_share:
+            held_out = hold_out(self.validation_share, np.flatnonzero(weights), codes, rng)
         train = np.setdiff1d(np.flatnonzero(weights), held_out)
         self.mean_, self.scale_ = element_scales(series)
         with _DRAWING, torch.random.fork_rng(devices=[]):

@@ -11,122 +11,124 @@ from numpy.typing import NDArray
 from warplearn._kernels.drivers.evaluate import evaluate
 from warplearn._kernels.drivers.train import judge, penalty_of, risks_of, slopes_of
 from warplearn._kernels.simd.records import Static
-from warplearn.training.plan import (
-    Model,
-    Problem,
-    Solution,
-    Split,
-    Stopping,
-    mistakes_as_int,
-    reason_of,
-)
+from warplearn.training.judging import reason_of, rules_of, whole_mistakes
+from warplearn.training.plan import Array, Examples, Group, Model, Solution, State
 from warplearn.training.schedules import rate
-
-
-class Momentum(NamedTuple):
-    """Heavy-ball momentum: a step keeps a share `beta` of the last one."""
-
-    beta: float = 0.9
-
-    def start(self, shape: tuple[int, ...]) -> Any:
-        """Memory for parameters of a shape."""
-        return np.zeros(shape)
-
-    def step(self, memory: Any, gradient: NDArray[Any], rate: NDArray[Any]) -> NDArray[Any]:
-        """What to subtract from the parameters."""
-        memory *= self.beta
-        memory += gradient
-        return rate * memory
-
-
-class Adam(NamedTuple):
-    """Adam: steps scaled by running moments of the gradient."""
-
-    beta1: float = 0.9
-    beta2: float = 0.999
-    epsilon: float = 1e-8
-
-    def start(self, shape: tuple[int, ...]) -> Any:
-        """Memory for parameters of a shape: both moments, and how often they were updated."""
-        return [np.zeros(shape), np.zeros(shape), 0]
-
-    def step(self, memory: Any, gradient: NDArray[Any], rate: NDArray[Any]) -> NDArray[Any]:
-        """What to subtract from the parameters."""
-        first, second, _ = memory
-        memory[2] += 1
-        first += (1 - self.beta1) * (gradient - first)
-        second += (1 - self.beta2) * (gradient**2 - second)
-        mean = first / (1 - self.beta1 ** memory[2])
-        spread = np.sqrt(second / (1 - self.beta2 ** memory[2]))
-        return rate * mean / (spread + self.epsilon)
-
-
-OPTIMIZERS: dict[str, Any] = {"sgd": Momentum(0.0), "momentum": Momentum(), "adam": Adam()}
 
 
 class Direct(NamedTuple):
     """The head of a linear model: its outputs are the scores of its matrices."""
 
-    def outputs(self, parameters: Sequence[NDArray[Any]], scores: NDArray[Any]) -> NDArray[Any]:
+    def outputs(self, parameters: Sequence[Array], scores: Array) -> Array:
         """Outputs (cases, outputs) for scores (cases, matrices)."""
         return scores
 
     def gradients(
-        self, parameters: Sequence[NDArray[Any]], scores: NDArray[Any], slopes: NDArray[Any]
-    ) -> tuple[NDArray[Any], list[NDArray[Any]]]:
-        """What slopes with respect to the outputs mean for the scores, and for the parameters."""
+        self, parameters: Sequence[Array], scores: Array, slopes: Array
+    ) -> tuple[Array, list[Array]]:
+        """Derivatives with respect to the scores, and to the parameters of the head.
+
+        Parameters
+        ----------
+        slopes : array (cases, outputs)
+            Derivatives with respect to the outputs.
+        """
         return slopes, []
 
 
+def _padded(array: Array, like: Array) -> Array:
+    """The array with rows of 0 behind its own, as many as `like` has."""
+    if array.shape == like.shape:
+        return np.array(array)
+    larger = np.zeros_like(like, dtype=array.dtype)
+    larger[:, : array.shape[1]] = array
+    return larger
+
+
+class _Trained:
+    """One model in training."""
+
+    def __init__(self, model: Model, solver: Any, average: bool) -> None:
+        self.model = model
+        self.parameters = [
+            model.W.copy(), *(np.array(p, np.float64) for p in model.parameters[1:])
+        ]  # fmt: skip
+        self.best = [p.copy() for p in self.parameters]
+        self.memory = [solver.start(p.shape) for p in self.parameters]
+        self.mean = [np.zeros_like(p) for p in self.parameters] if average else None
+        self.n_averaged, self.solver = 0, solver
+        if model.state is not None:
+            self._go_on_from(model.state)
+        self.history: list[float] = []
+        self.mistakes_history: list[float] = []
+
+    def _go_on_from(self, state: State) -> None:
+        """Take over what earlier training left behind; weights may have got more rows since."""
+        if state.memory is not None and state.solver == self.solver:
+            self.memory = [
+                _grown(memory, p) for memory, p in zip(state.memory, self.parameters, strict=True)
+            ]
+        if state.mean is not None and self.mean is not None:
+            self.mean = [_padded(mean, p) for mean, p in zip(state.mean, self.mean, strict=True)]
+            self.n_averaged = state.n_averaged
+
+    @property
+    def judged(self) -> list[Array]:
+        """The parameters whose risk counts: the latest, or their means."""
+        return self.parameters if self.mean is None else self.mean
+
+    def project(self, max_norm: float) -> None:
+        """Bring the parameters into the ball of this radius."""
+        norm = np.sqrt(sum((p.astype(np.float64) ** 2).sum() for p in self.parameters))
+        for p in self.parameters if norm > max_norm else []:
+            p *= max_norm / norm
+
+    def add_to_mean(self) -> None:
+        """Take the latest parameters into the mean over epochs."""
+        if self.mean is not None:
+            self.n_averaged += 1
+            for mean, p in zip(self.mean, self.parameters, strict=True):
+                mean += (p - mean) / self.n_averaged
+
+    def state(self) -> State:
+        """What is needed to go on."""
+        return State(self.parameters, self.memory, self.mean, self.n_averaged, self.solver)
+
+
+def _grown(memory: Any, parameter: Array) -> Any:
+    """A solver's memory for parameters that may have got more rows."""
+    if isinstance(memory, np.ndarray):
+        return _padded(memory, parameter)
+    if isinstance(memory, list):
+        return [_grown(part, parameter) for part in memory]
+    return memory
+
+
 class Batches:
-    """Models trained on batches, with steps of any kind; the counterpart of `Bank`.
+    """Models trained on batches, with steps of any kind; the counterpart of `incremental.Bank`.
 
     A step follows the gradient of the mean loss over a batch.  Lanes hold the series of a batch.
-    The parameters of a model are W, b, and those of its head (see `Direct`, `network.Layer`).
-    Biases, which have one dimension, are not penalized.
+    The parameters of a model are W, b, and those of its head (see `Direct`).  Biases, which have
+    one dimension, are not penalized.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        models: Sequence[Model],
-        splits: Sequence[Split],
-        *,
-        batch_size: int,
-        optimizer: Any,
-        schedule: Any,
-        stopping: Stopping,
-        head: Any = None,
-        average: bool = False,
-        first_epoch: int = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.problem, self.models, self.splits = problem, list(models), list(splits)
-        self.schedule, self.stopping, self.average = schedule, stopping, average
-        self.batch_size, self.optimizer, self.n_jobs = batch_size, optimizer, n_jobs
-        self.head = Direct() if head is None else head
-        self.epoch = self.first_epoch = first_epoch
-        self.parameters = [
-            [model.W.copy(), *(np.array(p, np.float64) for p in (model.b, *model.head))]
-            for model in self.models
-        ]
-        self.best = [[p.copy() for p in own] for own in self.parameters]
-        self.mean = [[np.zeros_like(p) for p in own] for own in self.parameters]
-        self.memory = [
-            model.memory or [optimizer.start(p.shape) for p in own]
-            for model, own in zip(self.models, self.parameters, strict=True)
-        ]
-        count = len(self.models)
+    def __init__(self, group: Group, *, n_jobs: int | None = None) -> None:
+        self.group, self.n_jobs = group, n_jobs
+        self.head = group.objective.head or Direct()
+        self.epoch = 0
+        self.orders = [examples.orders() for examples in group.examples]
+        procedure = group.procedure
+        self.trained = [_Trained(m, procedure.solver, procedure.average) for m in group.models]
+        count = len(self.trained)
         self.status = np.zeros(count, np.int64)
         self.mistakes, self.risk = np.full(count, np.inf), np.full(count, np.inf)
         self.stale, self.epochs = np.zeros(count, np.int64), np.zeros(count, np.int64)
-        self.history: list[list[float]] = [[] for _ in self.models]
-        self.mistakes_history: list[list[float]] = [[] for _ in self.models]
 
     @property
     def running(self) -> bool:
         """Whether some model has not come to its end."""
-        return self.epoch < self.stopping.max_iter and bool((self.status == 0).any())
+        most = self.group.procedure.stopping.max_iter
+        return self.epoch < most and bool((self.status == 0).any())
 
     @property
     def lowest_risk(self) -> float:
@@ -136,147 +138,144 @@ class Batches:
     @property
     def done(self) -> tuple[int, int]:
         """How many models have come to their end, and how many there are."""
-        return int((self.status != 0).sum()), len(self.models)
+        return int((self.status != 0).sum()), len(self.trained)
 
     def run(self, epochs: int) -> None:
         """Train for some epochs, or until all models have come to their end."""
+        examples_of = np.array(self.group.examples_of)
         for _ in range(epochs):
-            for number, split in enumerate(self.splits):
-                members = np.array(
-                    [
-                        i
-                        for i, model in enumerate(self.models)
-                        if model.split == number and self.status[i] == 0
-                    ],
-                    dtype=np.int64,
-                )
+            for number, examples in enumerate(self.group.examples):
+                members = np.flatnonzero((examples_of == number) & (self.status == 0))
                 if len(members):
-                    self._epoch(members, split)
+                    self._epoch(members, examples, self.orders[number].next())
+                    self._judge(members, examples)
             self.epoch += 1
 
-    def _epoch(self, members: NDArray[np.int64], split: Split) -> None:
-        problem, head = self.problem, self.head
-        order = split.order()
-        rates = np.array([rate(self.schedule, self.models[i].eta, self.epoch) for i in members])
-        for start in range(0, len(order), self.batch_size):
-            cases = order[start : start + self.batch_size]
-            weights = split.weights[cases]
-            own = [self.parameters[i] for i in members]
-            scores = self._scores(own, cases)
-            y, f = self._targets(members, cases), self._outputs(own, scores)
-            slopes = np.zeros_like(f)
-            slopes_of(problem.loss, self._parameters(members), problem.size, y, f, slopes)
-            slopes *= (weights / len(cases))[:, None]
-            behind = [
-                head.gradients(parameters[2:], s, t)
-                for parameters, s, t in zip(
-                    own, scores, np.split(slopes, len(members), axis=1), strict=True
-                )
-            ]
-            W = np.stack([parameters[0] for parameters in own])
-            X = problem.X[cases]
-            gradient = evaluate(
-                problem.cost, X.values, X.lengths, W.reshape(-1, *W.shape[2:]),
-                band=problem.radius, want_matrix=True, n_jobs=self.n_jobs,
-                upstream=np.concatenate([to_scores for to_scores, _ in behind], axis=1),
-            ).matrix_gradient.reshape(W.shape)  # fmt: skip
-            for slot, i in enumerate(members):
-                to_scores, to_head = behind[slot]
-                gradients = [gradient[slot], to_scores.sum(axis=0), *to_head]
-                strength = self.models[i].lam * weights.mean()
-                for p, g, memory in zip(own[slot], gradients, self.memory[i], strict=True):
+    def _epoch(
+        self, members: NDArray[np.int64], examples: Examples, order: NDArray[np.int64]
+    ) -> None:
+        group, size = self.group, self.group.procedure.batch_size
+        assert size is not None
+        own = [self.trained[i] for i in members]
+        t = group.first_epoch + self.epoch
+        rates = [rate(group.procedure.schedule, each.model.eta, t) for each in own]
+        for start in range(0, len(order), size):
+            cases = order[start : start + size]
+            weights = examples.weights[cases]
+            parameters = [each.parameters for each in own]
+            gradients = self._gradients(own, parameters, cases, weights / len(cases))
+            for each, gradient, eta in zip(own, gradients, rates, strict=True):
+                strength = each.model.lam * weights.mean()
+                for p, g, memory in zip(each.parameters, gradient, each.memory, strict=True):
                     if strength > 0 and p.ndim > 1:
                         g += strength * self._penalty(p)[1]
-                    p -= self.optimizer.step(memory, g, rates[slot])
-        self._judge(members, split)
+                    p -= group.procedure.solver.step(memory, g, eta)
 
-    def _judge(self, members: NDArray[np.int64], split: Split) -> None:
+    def _gradients(
+        self,
+        own: Sequence[_Trained],
+        parameters: Sequence[list[Array]],
+        cases: NDArray[np.int64],
+        weights: NDArray[np.float64],
+    ) -> list[list[Array]]:
+        """For each model the gradients of the weighted sum of losses."""
+        objective, X = self.group.objective, self.group.X[cases]
+        scores = self._scores(parameters, cases)
+        y, f = self._targets(own, cases), self._outputs(parameters, scores)
+        slopes = np.zeros_like(f)
+        slopes_of(objective.loss, _loss_parameters(own), objective.n_outputs, y, f, slopes)
+        slopes *= weights[:, None]
+        behind = [
+            self.head.gradients(p[2:], s, t)
+            for p, s, t in zip(parameters, scores, np.split(slopes, len(own), axis=1), strict=True)
+        ]
+        W = np.stack([p[0] for p in parameters])
+        to_W = evaluate(
+            objective.cost, X.values, X.lengths, W.reshape(-1, *W.shape[2:]),
+            band=objective.band, want_matrix=True, n_jobs=self.n_jobs,
+            upstream=np.concatenate([to_scores for to_scores, _ in behind], axis=1),
+        ).matrix_gradient.reshape(W.shape)  # fmt: skip
+        return [
+            [own_W, to_scores.sum(axis=0), *to_head]
+            for own_W, (to_scores, to_head) in zip(to_W, behind, strict=True)
+        ]
+
+    def _judge(self, members: NDArray[np.int64], examples: Examples) -> None:
         """Project, average, compute the risk, and keep what is best."""
-        limit = self.stopping.radius or np.inf
-        for i in members if limit < np.inf else []:
-            norm = np.sqrt(sum((p.astype(np.float64) ** 2).sum() for p in self.parameters[i]))
-            for p in self.parameters[i] if norm > limit else []:
-                p *= limit / norm
-        judged = self.parameters
-        if self.average:
-            share = 1.0 / (self.epoch - self.first_epoch + 1)
-            for i in members:
-                for mean, p in zip(self.mean[i], self.parameters[i], strict=True):
-                    mean += share * (p - mean)
-            judged = self.mean
-        problem, cases = self.problem, split.judged
-        own = [judged[i] for i in members]
-        f, y = self._outputs(own, self._scores(own, cases)), self._targets(members, cases)
-        risks, mistakes = np.empty(len(members)), np.empty(len(members))
+        objective, procedure = self.group.objective, self.group.procedure
+        own = [self.trained[i] for i in members]
+        for each in own:
+            if procedure.max_norm is not None:
+                each.project(procedure.max_norm)
+            each.add_to_mean()
+        parameters, cases = [each.judged for each in own], examples.judged
+        f = self._outputs(parameters, self._scores(parameters, cases))
+        risks, mistakes = np.empty(len(own)), np.empty(len(own))
         risks_of(
-            problem.loss, self._parameters(members), problem.size, y, f,
-            split.weights[cases], risks, mistakes,
+            objective.loss, _loss_parameters(own), objective.n_outputs,
+            self._targets(own, cases), f, examples.weights[cases], risks, mistakes,
         )  # fmt: skip
-        for slot, i in enumerate(members):
-            for p in own[slot] if self.models[i].lam > 0 else []:
-                risks[slot] += self.models[i].lam * self._penalty(p)[0] if p.ndim > 1 else 0.0
-            self.history[i].append(risks[slot])
-            self.mistakes_history[i].append(mistakes[slot])
+        for slot, each in enumerate(own):
+            for p in each.judged if each.model.lam > 0 else []:
+                risks[slot] += each.model.lam * self._penalty(p)[0] if p.ndim > 1 else 0.0
+            each.history.append(risks[slot])
+            each.mistakes_history.append(mistakes[slot])
         whole_state = (self.status, self.mistakes, self.risk, self.stale, self.epochs)
         state = [whole[members] for whole in whole_state]
-        better = np.zeros(len(members), np.bool_)
-        judge(self.epoch, risks, mistakes, self.stopping.rules(), *state, better)
+        better = np.zeros(len(own), np.bool_)
+        rules = (*rules_of(procedure.stopping), 0.0)
+        judge(self.epoch, risks, mistakes, rules, *state, better)
         for whole, part in zip(whole_state, state, strict=True):
             whole[members] = part
-        for i in members[better]:
-            self.best[i] = [p.copy() for p in judged[i]]
+        for each, improved in zip(own, better, strict=True):
+            if improved:
+                each.best = [p.copy() for p in each.judged]
 
-    def _parameters(self, members: NDArray[np.int64]) -> NDArray[np.float64]:
-        own = tuple(self.problem.loss)
-        rows = [tuple(self.models[i].loss_parameters) or own for i in members]
-        return np.array(rows, np.float64).reshape(len(members), len(self.problem.loss))
-
-    def _targets(self, members: NDArray[np.int64], cases: NDArray[np.int64]) -> NDArray[np.float64]:
-        columns = [
-            sign * self.problem.targets[row, cases]
-            for i in members
-            for row, sign in zip(self.models[i].rows, self.models[i].signs, strict=True)
-        ]
-        return np.ascontiguousarray(np.stack(columns, axis=1), np.float64)
+    def _targets(self, own: Sequence[_Trained], cases: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Targets (cases, outputs) of all models, side by side."""
+        rows = [row for each in own for row in each.model.rows]
+        return np.ascontiguousarray(self.group.targets[rows][:, cases].T, np.float64)
 
     def _scores(
-        self, own: Sequence[Sequence[NDArray[Any]]], cases: NDArray[np.int64]
+        self, parameters: Sequence[Sequence[Array]], cases: NDArray[np.int64]
     ) -> list[NDArray[np.float64]]:
         """For each model `b + sigma_W`, an array (cases, matrices)."""
-        X = self.problem.X[cases]
+        X, objective = self.group.X[cases], self.group.objective
         scores = evaluate(
-            self.problem.cost, X.values, X.lengths,
-            np.concatenate([parameters[0] for parameters in own]),
-            band=self.problem.radius, n_jobs=self.n_jobs,
+            objective.cost, X.values, X.lengths, np.concatenate([p[0] for p in parameters]),
+            band=objective.band, n_jobs=self.n_jobs,
         ).values.astype(np.float64)  # fmt: skip
-        return [
-            part + parameters[1]
-            for parameters, part in zip(own, np.split(scores, len(own), axis=1), strict=True)
-        ]
+        columns = np.split(scores, len(parameters), axis=1)
+        return [part + p[1] for p, part in zip(parameters, columns, strict=True)]
 
     def _outputs(
-        self, own: Sequence[Sequence[NDArray[Any]]], scores: Sequence[NDArray[np.float64]]
+        self, parameters: Sequence[Sequence[Array]], scores: Sequence[NDArray[np.float64]]
     ) -> NDArray[np.float64]:
         """Outputs of all models, side by side."""
-        parts = [self.head.outputs(p[2:], s) for p, s in zip(own, scores, strict=True)]
-        return np.concatenate(parts, axis=1)
+        each = [self.head.outputs(p[2:], s) for p, s in zip(parameters, scores, strict=True)]
+        return np.concatenate(each, axis=1)
 
-    def _penalty(self, weights: NDArray[Any]) -> tuple[float, NDArray[Any]]:
+    def _penalty(self, weights: Array) -> tuple[float, Array]:
         """The penalty of weights, and its derivative."""
         padded = np.zeros(-(-weights.size // 8) * 8, weights.dtype)
         padded[: weights.size] = weights.reshape(-1)
         slopes = np.empty_like(padded)
-        value = penalty_of(Static(8), self.problem.penalty, padded, slopes)
+        value = penalty_of(Static(8), self.group.objective.penalty, padded, slopes)
         return float(value), slopes[: weights.size].reshape(weights.shape)
 
     def solutions(self, interrupted: bool = False) -> list[Solution]:
         """The best parameters so far, in the order in which the models were given."""
         return [
             Solution(
-                self.best[i][0], self.best[i][1], reason_of(self.status[i], interrupted),
-                len(self.history[i]), float(self.risk[i]), mistakes_as_int(self.mistakes[i]),
-                np.array(self.history[i]), np.array(self.mistakes_history[i]),
-                tuple(self.best[i][2:]), self.memory[i],
+                each.best[0], each.best[1], tuple(each.best[2:]),
+                reason_of(int(self.status[i]), interrupted), len(each.history),
+                float(self.risk[i]), whole_mistakes(self.mistakes[i]),
+                np.array(each.history), np.array(each.mistakes_history), each.state(),
             )
-            for i in range(len(self.models))
+            for i, each in enumerate(self.trained)
         ]  # fmt: skip
+
+
+def _loss_parameters(own: Sequence[_Trained]) -> NDArray[np.float64]:
+    rows = [each.model.loss_parameters for each in own]
+    return np.array(rows, np.float64).reshape(len(own), -1)

@@ -17,16 +17,9 @@ from warplearn._kernels.recursion.lone import skew, skewed_size, unskew
 from warplearn._kernels.simd.records import Static, facts
 from warplearn._kernels.simd.threads import in_threads, thread_count
 from warplearn._kernels.simd.vector import CACHE_LINE, aligned_zeros, lanes_for
+from warplearn.training.judging import reason_of, rules_of, whole_mistakes
 from warplearn.training.penalties import L2
-from warplearn.training.plan import (
-    Model,
-    Problem,
-    Solution,
-    Split,
-    Stopping,
-    mistakes_as_int,
-    reason_of,
-)
+from warplearn.training.plan import Examples, Group, Solution, State
 
 _BANK_LANES = (32, 16, 8)
 
@@ -38,7 +31,7 @@ def _lanes_for_cases(dtype: np.dtype[Any], cases: int) -> Static:
 
 
 class Layout(NamedTuple):
-    """Which model stands where: tasks of models with the same split, in lanes of blocks.
+    """Which model stands where: tasks of models with the same examples, in lanes of blocks.
 
     A task that is a single matrix is *lone*: its lanes hold the rows of the matrix.
     """
@@ -49,21 +42,21 @@ class Layout(NamedTuple):
     lone: bool = False
 
     @classmethod
-    def of(cls, problem: Problem, models: Sequence[Model], threads: int) -> Layout:
+    def of(cls, group: Group, threads: int) -> Layout:
         """Fill lanes, yet leave a task for each thread where there are models enough."""
-        size = problem.size
-        by_split: dict[int, list[int]] = {}
-        for index, model in enumerate(models):
-            by_split.setdefault(model.split, []).append(index)
-        groups = list(by_split.values())
-        plain = problem.X.n_channels == 1 and problem.radius is None
-        if plain and isinstance(problem.cost, Product) and max(map(len, groups)) * size == 1:
-            columns = models[0].W.shape[2]
-            return cls(32 if columns >= 32 else 16, 1, groups, lone=True)
+        size, objective = group.objective.n_outputs, group.objective
+        by_examples: dict[int, list[int]] = {}
+        for index, examples in enumerate(group.examples_of):
+            by_examples.setdefault(examples, []).append(index)
+        members = list(by_examples.values())
+        plain = group.X.n_channels == 1 and objective.band is None
+        if plain and isinstance(objective.cost, Product) and max(map(len, members)) * size == 1:
+            columns = group.models[0].W.shape[2]
+            return cls(32 if columns >= 32 else 16, 1, members, lone=True)
         for lanes in _BANK_LANES:
             blocks = -(-size // lanes)
             room = blocks * lanes // size
-            tasks = [g[i : i + room] for g in groups for i in range(0, len(g), room)]
+            tasks = [g[i : i + room] for g in members for i in range(0, len(g), room)]
             filled = max(len(task) for task in tasks) * size
             if lanes == _BANK_LANES[-1] or (len(tasks) >= threads and 2 * filled > blocks * lanes):
                 break
@@ -79,13 +72,15 @@ class Layout(NamedTuple):
         return int(skewed_size(self.lanes, n, m)) if self.lone else n * m * d * self.lanes
 
     def put(self, blocks: NDArray[Any], unit: int, matrix: NDArray[Any]) -> None:
-        """Store the matrix of an output in the blocks of its task."""
+        """Store the matrix of an output in the blocks of its task; rows it has not stay 0."""
         if self.lone:
             n, m, _ = matrix.shape
-            skew(self.lanes, np.ascontiguousarray(matrix).reshape(-1), n, m, blocks[0])
+            skewed = np.zeros(int(skewed_size(self.lanes, n, m)), blocks.dtype)
+            skew(self.lanes, np.ascontiguousarray(matrix).reshape(-1), n, m, skewed)
+            blocks[0, : len(skewed)] = skewed
         else:
             laned = blocks[unit // self.lanes].reshape(-1, self.lanes)
-            laned[:, unit % self.lanes] = matrix.reshape(-1)
+            laned[: matrix.size, unit % self.lanes] = matrix.reshape(-1)
 
     def take(self, blocks: NDArray[Any], unit: int, shape: tuple[int, int, int]) -> NDArray[Any]:
         """The matrix of an output."""
@@ -94,56 +89,46 @@ class Layout(NamedTuple):
             unskew(self.lanes, blocks[0], shape[0], shape[1], matrix.reshape(-1))
             return matrix
         laned = blocks[unit // self.lanes].reshape(-1, self.lanes)
-        return laned[:, unit % self.lanes].reshape(shape)
+        return laned[: int(np.prod(shape)), unit % self.lanes].reshape(shape)
 
 
 class Bank:
-    """Models in lanes, ready to be trained some epochs at a time."""
+    """Models in lanes, trained some epochs at a time."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        models: Sequence[Model],
-        splits: Sequence[Split],
-        *,
-        schedule: Any,
-        stopping: Stopping,
-        average: bool = False,
-        first_epoch: int = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.problem, self.models, self.splits = problem, list(models), list(splits)
-        self.schedule, self.stopping = schedule, stopping
+    def __init__(self, group: Group, *, n_jobs: int | None = None) -> None:
+        self.group = group
         self.threads = thread_count(n_jobs)
-        self.layout = layout = Layout.of(problem, self.models, self.threads)
-        self.epoch = self.first_epoch = first_epoch
-        X, size = problem.X, problem.size
-        _, n, m, d = self.models[0].W.shape
+        self.layout = layout = Layout.of(group, self.threads)
+        self.epoch = 0
+        self.orders = [examples.orders() for examples in group.examples]
+        X, size = group.X, group.objective.n_outputs
+        rows = max(X.max_length, *(model.W.shape[1] for model in group.models))
+        m, d = group.models[0].W.shape[2:]
         tasks, units = len(layout.tasks), layout.units
         most = max(len(task) for task in layout.tasks)
 
-        self.weights = aligned_zeros((tasks, layout.blocks, layout.block_size(n, m, d)), X.dtype)
+        self.weights = aligned_zeros((tasks, layout.blocks, layout.block_size(rows, m, d)), X.dtype)
         self.bias = np.zeros((tasks, units))
         self.target_of = np.zeros((tasks, units), np.int64)
-        self.sign_of = np.ones((tasks, units))
         self.eta, self.lam = np.zeros((tasks, most)), np.zeros((tasks, most))
-        self.loss_parameters = np.zeros((tasks, most, len(problem.loss)))
+        self.loss_parameters = np.zeros((tasks, most, len(group.objective.loss)))
+        self.average = group.procedure.average
+        averaged_shape = self.weights.shape if self.average else (1, 1, 0)
+        self.mean = aligned_zeros(averaged_shape, X.dtype)
+        self.mean_bias = np.zeros((tasks if self.average else 1, units))
+        first_state = group.models[0].state
+        self.n_averaged = 0 if first_state is None else first_state.n_averaged
         for task, members in enumerate(layout.tasks):
             for slot, index in enumerate(members):
-                model = self.models[index]
+                model = group.models[index]
                 for output in range(size):
-                    unit = slot * size + output
-                    layout.put(self.weights[task], unit, model.W[output].astype(X.dtype))
-                    self.bias[task, unit] = model.b[output]
-                    self.target_of[task, unit] = model.rows[output]
-                    self.sign_of[task, unit] = model.signs[output]
+                    self.target_of[task, slot * size + output] = model.rows[output]
+                self._put(self.weights, self.bias, task, slot, model.parameters)
+                if self.average and model.state is not None and model.state.mean is not None:
+                    self._put(self.mean, self.mean_bias, task, slot, model.state.mean)
                 self.eta[task, slot], self.lam[task, slot] = model.eta, model.lam
-                self.loss_parameters[task, slot] = tuple(model.loss_parameters) or problem.loss
+                self.loss_parameters[task, slot] = model.loss_parameters
         self.best, self.best_bias = self.weights.copy(), self.bias.copy()
-        kept = tasks if average else 1
-        self.mean = np.zeros((kept, *self.weights.shape[1:]) if average else (1, 1, 0), X.dtype)
-        self.mean_bias = np.zeros((kept, units))
-        self.average = average
         self.status = np.zeros((tasks, most), np.int64)
         self.mistakes = np.full((tasks, most), np.inf)
         self.risk = np.full((tasks, most), np.inf)
@@ -151,14 +136,39 @@ class Bank:
         self.epochs = np.zeros((tasks, most), np.int64)
         self.history: list[NDArray[np.float64]] = []
         self.mistakes_history: list[NDArray[np.float64]] = []
-        self.shape = (n, m, d)
+
+    def _put(
+        self,
+        weights: NDArray[Any],
+        bias: NDArray[Any],
+        task: int,
+        slot: int,
+        parameters: Sequence[NDArray[Any]],
+    ) -> None:
+        size = self.group.objective.n_outputs
+        W, b = parameters[:2]
+        for output in range(size):
+            unit = slot * size + output
+            self.layout.put(weights[task], unit, W[output].astype(weights.dtype))
+            bias[task, unit] = b[output]
+
+    def _take(
+        self, weights: NDArray[Any], bias: NDArray[Any], task: int, slot: int, rows: int
+    ) -> list[NDArray[Any]]:
+        """W and b of the model in a slot."""
+        size = self.group.objective.n_outputs
+        shape = (rows, *self.group.models[0].W.shape[2:])
+        units = range(slot * size, (slot + 1) * size)
+        W = np.stack([self.layout.take(weights[task], unit, shape) for unit in units])
+        return [W, bias[task, list(units)]]
 
     @property
     def running(self) -> bool:
         """Whether some model has not come to its end."""
         active = np.array([len(task) for task in self.layout.tasks])[:, None]
         slots = np.arange(self.status.shape[1]) < active
-        return self.epoch < self.stopping.max_iter and bool((self.status == 0)[slots].any())
+        most = self.group.procedure.stopping.max_iter
+        return self.epoch < most and bool((self.status == 0)[slots].any())
 
     @property
     def lowest_risk(self) -> float:
@@ -168,19 +178,20 @@ class Bank:
     @property
     def done(self) -> tuple[int, int]:
         """How many models have come to their end, and how many there are."""
-        return int((self.status != 0).sum()), len(self.models)
+        return int((self.status != 0).sum()), len(self.group.models)
 
     def run(self, epochs: int) -> None:
         """Train for some epochs, or until all models have come to their end."""
-        problem, stopping, layout = self.problem, self.stopping, self.layout
-        X, (_, m, d) = problem.X, self.shape
-        counts = np.array([len(split.cases) for split in self.splits])
-        orders = np.zeros((len(self.splits), epochs, counts.max()), np.int64)
-        for split, rows in zip(self.splits, orders, strict=True):
+        group, objective, layout = self.group, self.group.objective, self.layout
+        X, (m, d) = group.X, group.models[0].W.shape[2:]
+        counts = np.array([len(examples.cases) for examples in group.examples])
+        orders = np.zeros((len(counts), epochs, counts.max()), np.int64)
+        for source, rows in zip(self.orders, orders, strict=True):
             for row in rows:
-                row[: len(split.cases)] = split.order()
+                order = source.next()
+                row[: len(order)] = order
         penalised = bool(self.lam.any())
-        scales = isinstance(problem.cost, Product) and isinstance(problem.penalty, L2)
+        scales = isinstance(objective.cost, Product) and isinstance(objective.penalty, L2)
         tasks, most = self.status.shape
         history = np.full((tasks, most, epochs), np.nan)
         mistakes_history = np.full((tasks, most, epochs), np.nan)
@@ -191,75 +202,83 @@ class Bank:
             facts(
                 Static(layout.lanes),
                 Static(1) if d == 1 else d,
-                Static(problem.radius is not None),
+                Static(objective.band is not None),
                 Static(layout.lone),
                 Static(penalised),
                 Static(penalised and scales),
                 Static(self.average),
                 tile_for(X.dtype.itemsize),
-                _lanes_for_cases(X.dtype, int(counts.max())),
+                _lanes_for_cases(X.dtype, max(len(e.judged) for e in group.examples)),
             ),
-            (problem.cost, problem.loss, problem.penalty, self.schedule),
+            (objective.cost, objective.loss, objective.penalty, group.procedure.schedule),
             (flat(X.values), X.max_length * d, flat(X.lengths)),
-            (m, *(problem.radius or NO_BAND), np.empty(0, MASK_DTYPES[layout.lanes])),
+            (m, *(objective.band or NO_BAND), np.empty(0, MASK_DTYPES[layout.lanes])),
             (
                 np.array([len(task) for task in layout.tasks]),
-                problem.size,
+                objective.n_outputs,
                 self.target_of,
-                self.sign_of,
-                np.array([self.models[task[0]].split for task in layout.tasks]),
+                np.array([group.examples_of[task[0]] for task in layout.tasks]),
             ),
             (
                 orders,
                 counts,
-                np.stack([split.weights for split in self.splits]),
-                np.ascontiguousarray(problem.targets, np.float64),
+                np.stack([examples.weights for examples in group.examples]),
+                np.ascontiguousarray(group.targets, np.float64),
+                *_held_out(group.examples),
             ),
             (self.eta, self.lam, self.loss_parameters),
+            (self.weights, self.bias, self.best, self.best_bias, self.mean, self.mean_bias),
+            (*rules_of(group.procedure.stopping), float(group.procedure.max_norm or 0)),
             (
-                self.weights,
-                self.bias,
-                self.best,
-                self.best_bias,
-                self.mean,
-                self.mean_bias,
-            ),
-            stopping.rules(),
-            (
-                self.status,
-                self.mistakes,
-                self.risk,
-                self.stale,
-                self.epochs,
-                history,
-                mistakes_history,
-                self.epoch,
+                self.status, self.mistakes, self.risk, self.stale, self.epochs, history,
+                mistakes_history, group.first_epoch, self.epoch, self.n_averaged,
             ),
             epochs,
-        )
+        )  # fmt: skip
         in_threads(train_serial, train_parallel, arguments, min(self.threads, tasks))
         self.epoch += epochs
 
     def solutions(self, interrupted: bool = False) -> list[Solution]:
         """The best parameters so far, in the order in which the models were given."""
-        self.weights = np.empty(0)  # training is over: make room for the solutions
+        if not self.average:
+            self.weights = np.empty(0)  # training is over: make room for the solutions
         history = np.concatenate(self.history, axis=2) if self.history else None
         mistakes = np.concatenate(self.mistakes_history, axis=2) if self.history else None
-        size = self.problem.size
-        found: list[Solution | None] = [None] * len(self.models)
+        ordered: dict[int, Solution] = {}
         for task, members in enumerate(self.layout.tasks):
             for slot, index in enumerate(members):
-                outputs = range(slot * size, (slot + 1) * size)
-                status = int(self.status[task, slot])
-                epochs = max(0, int(self.epochs[task, slot]) - self.first_epoch)
-                found[index] = Solution(
-                    np.stack([self.layout.take(self.best[task], u, self.shape) for u in outputs]),
-                    self.best_bias[task, list(outputs)],
-                    reason_of(status, interrupted),
+                rows = self.group.models[index].W.shape[1]
+                epochs = int(self.epochs[task, slot])
+                W, b = self._take(self.best, self.best_bias, task, slot, rows)
+                ordered[index] = Solution(
+                    W,
+                    b,
+                    (),
+                    reason_of(int(self.status[task, slot]), interrupted),
                     epochs,
                     float(self.risk[task, slot]),
-                    mistakes_as_int(self.mistakes[task, slot]),
+                    whole_mistakes(self.mistakes[task, slot]),
                     np.empty(0) if history is None else history[task, slot, :epochs],
                     np.empty(0) if mistakes is None else mistakes[task, slot, :epochs],
+                    self._state(task, slot, rows, epochs),
                 )
-        return [solution for solution in found if solution is not None]
+        return [ordered[index] for index in range(len(ordered))]
+
+    def _state(self, task: int, slot: int, rows: int, epochs: int) -> State | None:
+        """With a mean over epochs, the latest parameters are not those of the solution."""
+        if not self.average:
+            return None
+        return State(
+            self._take(self.weights, self.bias, task, slot, rows),
+            mean=self._take(self.mean, self.mean_bias, task, slot, rows),
+            n_averaged=self.n_averaged + epochs,
+        )
+
+
+def _held_out(examples: Sequence[Examples]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The examples held out, a row for each split, and how many they are."""
+    counts = np.array([len(each.held_out) for each in examples])
+    table = np.zeros((len(counts), counts.max()), np.int64)
+    for each, row in zip(examples, table, strict=True):
+        row[: len(each.held_out)] = each.held_out
+    return table, counts

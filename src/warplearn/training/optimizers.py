@@ -26,7 +26,7 @@ class SGD(NamedTuple):
 
     def step(self, memory: Any, gradient: NDArray[Any], rate: float) -> NDArray[Any]:
         """What to subtract from the parameters."""
-        return rate * gradient
+        return np.float64(rate) * gradient
 
 
 class Momentum(NamedTuple):

@@ -8,9 +8,15 @@ from typing import Any, NamedTuple
 from warplearn._kernels.drivers import parts
 from warplearn._kernels.simd.records import record
 from warplearn._kernels.simd.vector import absolute, like, where
+from warplearn.registry import Registry
+
+_PENALTIES = Registry("penalty", "warplearn.training.penalties.register")
+resolve = _PENALTIES.resolve
 
 
-def define(cls: type, value: Callable[..., Any], slope: Callable[..., Any]) -> None:
+def register(
+    cls: type, value: Callable[..., Any], slope: Callable[..., Any], *, name: str | None = None
+) -> None:
     """Make a `NamedTuple` class a penalty.
 
     `value(penalty, w)` and `slope(penalty, w)`, the derivative, are functions of a vector of
@@ -18,10 +24,7 @@ def define(cls: type, value: Callable[..., Any], slope: Callable[..., Any]) -> N
     weights.
     """
     record(cls, value=(parts.penalty_value, value), slope=(parts.penalty_slope, slope))
-    _DEFINED.add(cls)
-
-
-_DEFINED: set[type] = set()
+    _PENALTIES.register(cls, name=name)
 
 
 class L2(NamedTuple):
@@ -49,16 +52,5 @@ def _l1_slope(penalty, w):
     return where(w > 0.0, one, where(w < 0.0, -one, zero))
 
 
-define(L2, _l2, _l2_slope)
-define(L1, _l1, _l1_slope)
-
-NAMES: dict[str, Any] = {"l1": L1(), "l2": L2()}
-
-
-def resolve(penalty: Any) -> Any:
-    """The penalty that a name or an instance means."""
-    if isinstance(penalty, str) and penalty in NAMES:
-        return NAMES[penalty]
-    if type(penalty) not in _DEFINED:
-        raise ValueError(f"penalty must be one of {sorted(NAMES)} or a penalty, got {penalty!r}")
-    return penalty
+register(L2, _l2, _l2_slope, name="l2")
+register(L1, _l1, _l1_slope, name="l1")

@@ -11,23 +11,24 @@ from typing import Any, NamedTuple
 
 from warplearn._kernels.drivers import parts
 from warplearn._kernels.simd.records import record
+from warplearn.registry import Registry
+
+_SCHEDULES = Registry("learning_rate", "warplearn.training.schedules.register")
+resolve = _SCHEDULES.resolve
 
 
-def define(cls: type, function: Callable[..., float]) -> None:
+def register(cls: type, function: Callable[..., float], *, name: str | None = None) -> None:
     """Make a `NamedTuple` class a schedule: `function(schedule, eta, t)` is the rate of epoch t.
 
     The class says with a method `converges()` whether the paper's two conditions hold.
     """
     record(cls, rate=(parts.rate_at, function))
-    _DEFINED[cls] = function
-
-
-_DEFINED: dict[type, Callable[..., float]] = {}
+    _SCHEDULES.register(cls, name=name, about=function)
 
 
 def rate(schedule: Any, eta: float, t: int) -> float:
     """The learning rate of epoch t, from Python."""
-    return _DEFINED[type(schedule)](schedule, eta, t)
+    return _SCHEDULES.about(schedule)(schedule, eta, t)
 
 
 class Constant(NamedTuple):
@@ -70,21 +71,6 @@ def _inverse_scaling(schedule, eta, t):
     return eta / (1.0 + t) ** schedule.power
 
 
-define(Constant, _constant)
-define(Decay, _decay)
-define(InverseScaling, _inverse_scaling)
-
-NAMES: dict[str, Any] = {
-    "constant": Constant(),
-    "decay": Decay(),
-    "invscaling": InverseScaling(),
-}
-
-
-def resolve(schedule: Any) -> Any:
-    """The schedule that a name or an instance means."""
-    if isinstance(schedule, str) and schedule in NAMES:
-        return NAMES[schedule]
-    if type(schedule) not in _DEFINED:
-        raise ValueError(f"schedule must be one of {sorted(NAMES)} or a schedule, got {schedule!r}")
-    return schedule
+register(Constant, _constant, name="constant")
+register(Decay, _decay, name="decay")
+register(InverseScaling, _inverse_scaling, name="invscaling")

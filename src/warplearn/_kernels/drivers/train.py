@@ -191,10 +191,10 @@ def _unit(lone, lanes, block, lane):
 
 
 @njit(nogil=True)
-def _targets(case, targets, target_of, sign_of, y):
+def _targets(case, targets, target_of, y):
     """The targets of one example, an output each."""
     for unit in range(len(y)):
-        y[unit] = sign_of[unit] * targets[target_of[unit], case]
+        y[unit] = targets[target_of[unit], case]
 
 
 @njit(nogil=True)
@@ -369,14 +369,11 @@ def _train_task(
     cost, loss, penalty, schedule = parts
     lengths = data[2]
     m, mask = shape[0], shape[3]
-    size, split = models_of[1], models_of[4][task]
-    models, target_of, sign_of = (
-        models_of[0][task],
-        models_of[2][task],
-        models_of[3][task],
-    )
+    size, split = models_of[1], models_of[3][task]
+    models, target_of = models_of[0][task], models_of[2][task]
     order = examples[0][split, :, : examples[1][split]]
     example_weights, targets = examples[2][split], examples[3]
+    held_out = examples[4][split, : examples[5][split]]
     eta, lam, loss_parameters = (
         parameters[0][task],
         parameters[1][task],
@@ -389,7 +386,8 @@ def _train_task(
     limit = rules[-1]
     status, mistakes_of, risk_of = state[0][task], state[1][task], state[2][task]
     stale_of, epoch_of = state[3][task], state[4][task]
-    history, mistakes_history, first_epoch = state[5][task], state[6][task], state[7]
+    history, mistakes_history = state[5][task], state[6][task]
+    first_epoch, epochs_before, averaged_before = state[7], state[8], state[9]
 
     count = number(lanes)
     blocks, n = len(matrices), greatest(lengths)
@@ -413,7 +411,8 @@ def _train_task(
     f, y, slopes = np.zeros(units), np.zeros(units), np.zeros(units)
     scale = np.ones(units)
     rates, amounts, shares = np.zeros(units), np.zeros(count), np.zeros(count)
-    table = np.zeros((min(_TABLE_ROWS, order.shape[1]), units), matrices.dtype)
+    most_judged = max(order.shape[1], len(held_out))
+    table = np.zeros((min(_TABLE_ROWS, most_judged), units), matrices.dtype)
     risks, mistakes = np.zeros(models), np.zeros(models)
     better = np.zeros(models, np.bool_)
 
@@ -423,13 +422,13 @@ def _train_task(
             running += status[model] == RUNNING
         if running == 0:
             break
-        t = first_epoch + epoch
+        t = epochs_before + epoch
         fill(rates, 0.0)
         shrinks = False
         for model in range(models):
             if status[model] == RUNNING:
                 for unit in range(model * size, (model + 1) * size):
-                    rates[unit] = rate_at(schedule, eta[model], t)
+                    rates[unit] = rate_at(schedule, eta[model], first_epoch + t)
                     shrinks = shrinks or lam[model] > 0.0
 
         for position in range(order.shape[1]):
@@ -450,7 +449,7 @@ def _train_task(
             )
             for unit in range(units):
                 f[unit] = scale[unit] * f[unit] + bias[unit]
-            _targets(case, targets, target_of, sign_of, y)
+            _targets(case, targets, target_of, y)
             for model in range(models):
                 own = with_parameters(loss, loss_parameters, model)
                 model_slopes(own, y, f, slopes, model * size, size)
@@ -491,18 +490,20 @@ def _train_task(
             _project(lone, lanes, limit, matrices, bias, size, models, scratch)
         judged, judged_bias = matrices, bias
         if number(averaged):
+            in_mean = averaged_before + t + 1.0
             for block in range(blocks):
-                fill(shares, 1.0 / (t + 1.0))
+                fill(shares, 1.0 / in_mean)
                 _blend(lanes, shares, matrices[block], mean_matrices[block], scratch)
             for unit in range(units):
-                mean_bias[unit] += (bias[unit] - mean_bias[unit]) / (t + 1.0)
+                mean_bias[unit] += (bias[unit] - mean_bias[unit]) / in_mean
             judged, judged_bias = mean_matrices, mean_bias
 
         fill(risks, 0.0)
         fill(mistakes, 0.0)
         total = 0.0
-        for first in range(0, order.shape[1], len(table)):
-            cases = order[epoch, first : first + len(table)]
+        judged_cases = held_out if len(held_out) else order[epoch]
+        for first in range(0, len(judged_cases), len(table)):
+            cases = judged_cases[first : first + len(table)]
             _score_cases(plan, cost, data, cases, shape, models * size, judged, table)
             for position in range(len(cases)):
                 case = cases[position]
@@ -510,7 +511,7 @@ def _train_task(
                 total += weight
                 for unit in range(units):
                     f[unit] = table[position, unit] + judged_bias[unit]
-                _targets(case, targets, target_of, sign_of, y)
+                _targets(case, targets, target_of, y)
                 for model in range(models):
                     own = with_parameters(loss, loss_parameters, model)
                     risks[model] += weight * model_value(own, y, f, model * size, size)

@@ -1,0 +1,97 @@
+"""Which class a high score of a weight matrix speaks for.
+
+An elastic linear model is not symmetric in the labels: with one matrix, the series of the negative
+class are those for which *no* path scores high.  So it matters which class is the positive one.
+Everything that depends on it is decided here: the targets of training, how scores combine to
+decision values, and the class of a decision value.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+POLARITIES = ("symmetric", "+", "-", "first")
+
+
+class Polarity(NamedTuple):
+    """How the outputs of models stand for classes.
+
+    There is a decision value for each class or, of two classes, one for the second class.  Each
+    decision value has a model of its own, unless the model is joint.
+
+    Attributes
+    ----------
+    n_classes : int
+    sign : int
+        1: a model's output speaks for the class of its decision value; -1: against it.
+    n_matrices : int
+        Matrices of a model: 1; 2, whose difference is the output; or, in a joint model of more
+        than two classes, one for each class.
+    """
+
+    n_classes: int
+    sign: int = 1
+    n_matrices: int = 1
+
+    @classmethod
+    def of(cls, name: str, n_classes: int, first_code: int, joint: bool) -> Polarity:
+        """The polarity that a parameter means.
+
+        Parameters
+        ----------
+        name : one of `POLARITIES`
+        first_code : int
+            The class of the first training series.
+        joint : bool
+            Whether one model serves all classes, if there are more than two.
+        """
+        if name not in POLARITIES:
+            raise ValueError(f"polarity must be one of {POLARITIES}, got {name!r}")
+        if joint and n_classes > 2:
+            return cls(n_classes, 1, n_classes)
+        first_is_negative = name == "first" and n_classes == 2 and first_code == 0
+        negative = name == "-" or first_is_negative
+        return cls(n_classes, -1 if negative else 1, 2 if name == "symmetric" else 1)
+
+    @property
+    def joint(self) -> bool:
+        """Whether one model serves all classes."""
+        return self.n_matrices > 2
+
+    @property
+    def n_models(self) -> int:
+        """How many models there are."""
+        return 1 if self.joint or self.n_classes == 2 else self.n_classes
+
+    def targets(self, codes: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Targets of training, an array (rows, cases): 1 and -1, or 1 and 0 for a joint model."""
+        positive = np.array([1]) if self.n_classes == 2 else np.arange(self.n_classes)
+        member = positive[:, None] == codes
+        return np.where(member, 1.0, 0.0) if self.joint else np.where(member, 1.0, -1.0) * self.sign
+
+    def rows(self, model: int) -> tuple[int, ...]:
+        """Which row of the targets each output of a model has."""
+        return tuple(range(self.n_classes)) if self.joint else (model,) * self.n_matrices
+
+    @property
+    def mix(self) -> NDArray[np.float64]:
+        """An array (matrices, decision values): decision values are `scores @ mix`."""
+        if self.joint:
+            return np.eye(self.n_classes)
+        column = self.sign * np.array([[1.0], [-1.0]])[: self.n_matrices]
+        return np.kron(np.eye(self.n_models), column)
+
+    @property
+    def offset(self) -> float:
+        """What is added to decision values: nothing."""
+        return 0.0
+
+    def classes_of(self, decisions: NDArray[np.floating]) -> NDArray[np.intp]:
+        """Codes of the classes; an output of 0 is of the positive class, as in training."""
+        if decisions.ndim > 1:
+            return decisions.argmax(axis=1)
+        chosen = decisions >= 0 if self.sign > 0 else decisions > 0
+        return chosen.astype(np.intp)

@@ -1,0 +1,250 @@
+"""What estimators share that are trained by the generalized gradient method.
+
+`fit` and `partial_fit` are three calls: the estimator makes a plan, `train` solves it, and the
+estimator adopts the solution.  A plan depends on the parameters, the data and the random source
+only, so that a grid search or a study can make many plans and train them side by side
+(`warplearn.model_selection`).
+"""
+
+from __future__ import annotations
+
+from abc import ABCMeta, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from warplearn._kernels.drivers.evaluate import evaluate
+from warplearn._kernels.recursion.local import Product
+from warplearn.base import check_counts, check_not_negative, check_series, hold_out
+from warplearn.elastic.bands import Band, BandLike, resolve_band
+from warplearn.elastic.extent import ExtentLike
+from warplearn.series.collection import SeriesCollection
+from warplearn.series.lengths import LONGER, fit_length
+from warplearn.training import optimizers, penalties, schedules
+from warplearn.training.data import TrainingSet
+from warplearn.training.plan import (
+    Array,
+    Examples,
+    Objective,
+    Plan,
+    Procedure,
+    Solution,
+    Start,
+    Stopping,
+)
+from warplearn.training.train import train
+
+MONITORS = ("accuracy", "loss")
+
+
+class Context(NamedTuple):
+    """What a plan of an estimator knows beyond training, for the fitted attributes.
+
+    Attributes
+    ----------
+    readout : any
+        How outputs of models become predictions.
+    n_channels : int
+    classes, alphabet
+        Of the training set.
+    scales : tuple of arrays, optional
+        What series are standardized with.
+    """
+
+    readout: Any
+    n_channels: int
+    classes: NDArray[Any] | None = None
+    alphabet: Any = None
+    scales: tuple[Array, Array] | None = None
+
+    @classmethod
+    def of(cls, readout: Any, data: TrainingSet, scales: Any = None) -> Context:
+        """The context of a fit on a training set."""
+        return cls(readout, data.X.n_channels, data.classes, data.alphabet, scales)
+
+
+@dataclass(repr=False, eq=False, kw_only=True)
+class GradientEstimator(BaseEstimator, metaclass=ABCMeta):
+    """Parameters and methods of estimators with weight matrices.
+
+    The parameters are described in the subclasses.
+    """
+
+    elasticity: ExtentLike = 0.1
+    band: BandLike = None
+    learning_rate_init: float = 0.1
+    learning_rate: Any = "decay"
+    penalty: Any = "l2"
+    alpha: float = 0.0
+    batch_size: int | None = None
+    solver: Any = "sgd"
+    max_iter: int = 500
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    monitor: str = "loss"
+    tol: float | None = 1e-4
+    n_iter_no_change: int = 200
+    average: bool = False
+    max_norm: float | None = None
+    n_init: int = 1
+    shuffle: bool = True
+    longer: str = "error"
+    alphabet: Any = None
+    warm_start: bool = False
+    random_state: Any = None
+    verbose: int = 0
+    n_jobs: int | None = None
+
+    # Training: plan, train, adopt.
+
+    @abstractmethod
+    def plan(
+        self, data: TrainingSet, rng: np.random.RandomState, start: Start | None = None
+    ) -> Plan:
+        """Everything that a fit on `data` needs.
+
+        Neither reads nor sets fitted attributes; `start` gives fitted weights to go on from.
+        """
+
+    def adopt(self, plan: Plan, solutions: Sequence[Solution]) -> Any:
+        """Set the fitted attributes from the solutions of a plan."""
+        context: Context = plan.context
+        W = np.concatenate([solution.W for solution in solutions])
+        self.coef_ = W[..., 0] if W.shape[-1] == 1 else W
+        self.intercept_ = np.concatenate([solution.b for solution in solutions])
+        self.n_features_in_, self.n_channels_in_ = W.shape[1], context.n_channels
+        if context.classes is not None:
+            self.classes_ = context.classes
+        if context.alphabet is not None:
+            self.alphabet_ = context.alphabet
+        self.solutions_ = [solution.without_weights() for solution in solutions]
+        self.history_ = [solution.history for solution in solutions]
+        self.n_iter_ = max(solution.n_epochs for solution in solutions)
+        self.t_ = plan.first_epoch + self.n_iter_
+        self._context, self._states = context, [solution.state for solution in solutions]
+        return self
+
+    def _learn(self, data: TrainingSet, *, one_epoch: bool = False) -> Any:
+        """`fit` on a training set, or one epoch of `partial_fit`."""
+        fitted = hasattr(self, "coef_")
+        start, rng = None, check_random_state(self.random_state)
+        if one_epoch and self.early_stopping:
+            raise ValueError("partial_fit needs early_stopping=False, got True")
+        if one_epoch and fitted:
+            start, rng = self._start(self._states), getattr(self, "_rng", rng)
+        elif fitted and self.warm_start:
+            start = self._start(None)
+        plan = self.plan(data, rng, start)
+        if one_epoch:
+            plan = plan.for_one_epoch(self.t_ if fitted else 0)
+        (solutions,) = train([plan], n_jobs=self.n_jobs, verbose=self.verbose)
+        self._rng = rng
+        return self.adopt(plan, solutions)
+
+    def _start(self, states: list[Any] | None) -> Start:
+        """The fitted parameters; with states, the latest ones instead of their means."""
+        W, b, head = self.matrices_, self.intercept_, self._head_parameters()
+        latest = [s.parameters for s in states or [] if s is not None and s.mean is not None]
+        if latest:
+            W, b = (np.concatenate(each) for each in list(zip(*latest, strict=True))[:2])
+            head = tuple(latest[0][2:]) or head
+        return Start(W, b, head, states, self._context)
+
+    def _head_parameters(self) -> tuple[Array, ...]:
+        return ()
+
+    # Parts of a plan.
+
+    def _procedure(self) -> Procedure:
+        patience = None if self.tol is None else self.n_iter_no_change
+        by_accuracy = self.monitor == "accuracy"
+        stopping = Stopping(self.max_iter, self.monitor, by_accuracy, patience, self.tol or 0.0)
+        return Procedure(
+            self.batch_size, optimizers.resolve(self.solver), schedules.resolve(self.learning_rate),
+            stopping, self.average, self.max_norm,
+        )  # fmt: skip
+
+    def _held_out(self, data: TrainingSet, rng: np.random.RandomState) -> NDArray[np.int64]:
+        """The series that early stopping judges by, the same fraction of each class."""
+        if not self.early_stopping:
+            return np.empty(0, np.int64)
+        strata = None if data.classes is None else data.y
+        return hold_out(self.validation_fraction, data.weighted, strata, rng)
+
+    def _examples(
+        self,
+        data: TrainingSet,
+        weights: NDArray[np.float64],
+        held_out: NDArray[np.int64],
+        rng: np.random.RandomState,
+    ) -> Examples:
+        """The training examples in an order of their own; draws the last number of a plan."""
+        cases = data.cases[weights[data.cases] > 0]
+        if len(held_out):
+            cases = cases[~np.isin(cases, held_out)]
+        # Orders are drawn ahead, how far is a matter of time: so from a source of their own.
+        seed = int(rng.randint(np.iinfo(np.int32).max))
+        return Examples(cases, weights, seed, self.shuffle, held_out)
+
+    def _objective(self, loss: Any, n_outputs: int, band: Band | None, head: Any) -> Objective:
+        penalty = penalties.resolve(self.penalty)
+        return Objective(loss, n_outputs, Product(), band, penalty, head)
+
+    def _check_parameters(self) -> None:
+        check_not_negative(self, "learning_rate_init", "alpha")
+        if self.tol is not None:
+            check_not_negative(self, "tol")
+        check_counts(self, "max_iter", "n_init", "n_iter_no_change")
+        if self.batch_size is not None:
+            check_counts(self, "batch_size")
+        if self.monitor not in MONITORS:
+            raise ValueError(f"monitor must be one of {MONITORS}, got {self.monitor!r}")
+        for name in ("early_stopping", "average", "shuffle"):
+            if not isinstance(getattr(self, name), (bool, np.bool_)):
+                raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}")
+        if self.longer not in LONGER:
+            raise ValueError(f"longer must be one of {sorted(LONGER)}, got {self.longer!r}")
+        if self.max_norm is not None and not (
+            isinstance(self.max_norm, Real) and 0 < float(self.max_norm) < np.inf
+        ):
+            raise ValueError(f"max_norm must be None or a positive number, got {self.max_norm!r}")
+
+    # Prediction.
+
+    @property
+    def matrices_(self) -> Array:
+        """The weight matrices, (units, n, m, channels) also for one channel."""
+        return self.coef_ if self.coef_.ndim == 4 else self.coef_[..., None]
+
+    def _operands(self, X: Any) -> tuple[SeriesCollection, Array, Band | None]:
+        """Series and matrices of one dtype, and the band."""
+        check_is_fitted(self)
+        W = self.matrices_
+        series = check_series(self, X, reset=False)
+        series = fit_length(series, W.shape[1], self.longer)
+        dtype = np.result_type(series.dtype, W.dtype)
+        band = resolve_band(self.band, series.lengths, np.array([W.shape[2]]))
+        return series.astype(dtype), W.astype(dtype, copy=False), band
+
+    def _scores(self, series: SeriesCollection, W: Array, band: Band | None) -> Array:
+        """Elastic inner products of all series with all matrices, without the biases."""
+        return evaluate(
+            Product(), series.values, series.lengths, W, band=band, n_jobs=self.n_jobs
+        ).values
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        return tags
+
+
+def random_state_of(estimator: Any) -> np.random.RandomState:
+    """The random source that a fit of an estimator begins with."""
+    return check_random_state(getattr(estimator, "random_state", None))
