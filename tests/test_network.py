@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 import skops.io
+from plans import plan_of
 from scipy.special import expit, log_softmax, softmax
 from sklearn.base import clone
 
@@ -12,17 +13,16 @@ from warplearn import (
     ElasticLogisticRegression,
     ElasticMLPClassifier,
     ElasticMLPRegressor,
-    SeriesCollection,
     datasets,
     elastic_inner_product,
 )
-from warplearn.neural_network.mlp import ACTIVATIONS, Layer
+from warplearn.neural_network.mlp import ACTIVATIONS, DenseLayers
 from warplearn.training.batches import Batches
-from warplearn.training.losses import Softmax, SquaredNorm
-from warplearn.training.schedules import Constant
-from warplearn.training.train import Adam, Model, Momentum, Problem, Split, Stopping
+from warplearn.training.losses import Softmax, SquaredError
+from warplearn.training.optimizers import Adam
+from warplearn.training.plan import Model, Stopping, group_plans
 
-SMALL = {"units": 4, "elasticity": 3, "max_iter": 20, "random_state": 0}
+SMALL = {"hidden_layer_sizes": (4,), "elasticity": 3, "max_iter": 20, "random_state": 0}
 
 
 @pytest.fixture
@@ -39,44 +39,48 @@ def bumps():
 # --- Gradients
 
 
-def network_risk(X, targets, W, b, V, c, activation, loss):
+def network_risk(X, targets, parameters, activation, loss):
     """The definition, with elastic inner products of one matrix at a time."""
     functions = {"tanh": np.tanh, "sigmoid": expit, "relu": lambda z: np.maximum(z, 0)}
-    scores = np.stack([elastic_inner_product(X, w[..., 0]) for w in W], axis=1) + b
-    outputs = functions[activation](scores) @ V + c
+    W, b, *dense = parameters
+    outputs = np.stack([elastic_inner_product(X, w[..., 0]) for w in W], axis=1) + b
+    for V, c in zip(dense[::2], dense[1::2], strict=True):
+        outputs = functions[activation](outputs) @ V + c
     if isinstance(loss, Softmax):
         return -(targets * log_softmax(outputs, axis=1)).sum(axis=1).mean()
     return 0.5 * ((targets - outputs) ** 2).sum(axis=1).mean()
 
 
 @pytest.mark.parametrize("activation", sorted(ACTIVATIONS))
-@pytest.mark.parametrize("loss", [Softmax(), SquaredNorm()], ids=["softmax", "squares"])
-def test_a_step_follows_the_gradient_of_the_risk(rng, activation, loss):
-    X, W = rng.normal(size=(10, 7)), rng.normal(size=(5, 7, 3, 1))
-    b, V, c = rng.normal(size=5), rng.normal(size=(5, 2)), rng.normal(size=2)
+@pytest.mark.parametrize("loss", [Softmax(), SquaredError()], ids=["softmax", "squares"])
+@pytest.mark.parametrize("sizes", [(5,), (5, 4)], ids=str)
+def test_a_step_follows_the_gradient_of_the_risk(rng, activation, loss, sizes):
+    X, W, b = rng.normal(size=(10, 7)), rng.normal(size=(5, 7, 3, 1)), rng.normal(size=5)
+    head = []
+    for inside, outside in zip(sizes, (*sizes[1:], 2), strict=True):
+        head += [rng.normal(size=(inside, outside)), rng.normal(size=outside)]
     targets = np.eye(2)[rng.integers(2, size=10)]
-    model = Model(W, b, eta=1.0, rows=(0, 1), signs=(1.0, 1.0), head=(V, c))
-    steps = Batches(
-        Problem(SeriesCollection.of(X), targets.T, loss, 2),
-        [model],
-        [Split(np.ones(10), np.random.RandomState(0))],
-        batch_size=10, optimizer=Momentum(0.0), schedule=Constant(),
-        stopping=Stopping(1, "risk", False), head=Layer(ACTIVATIONS[activation]),
+    model = Model(W, b, eta=1.0, rows=(0, 1), head=tuple(head))
+    plan = plan_of(
+        X, targets.T, loss, [model], Stopping(1, "loss", False),
+        n_outputs=2, batch_size=10, head=DenseLayers(activation),
     )  # fmt: skip
+    ((group, _),) = group_plans([plan])
+    steps = Batches(group)
     steps.run(1)
-    parameters = [W, b, V, c]
-    for number, (before, after) in enumerate(zip(parameters, steps.parameters[0], strict=True)):
+    parameters = [W, b, *head]
+    stepped = steps.trained[0].parameters
+    for number, (before, after) in enumerate(zip(parameters, stepped, strict=True)):
         gradient = before - after  # a step of rate 1
         for index in [tuple(rng.integers(s) for s in before.shape) for _ in range(6)]:
             risks = []
             for shift in (1e-6, -1e-6):
                 moved = [p.copy() for p in parameters]
                 moved[number][index] += shift
-                risks.append(network_risk(X, targets, *moved, activation, loss))
+                risks.append(network_risk(X, targets, moved, activation, loss))
             assert gradient[index] == pytest.approx((risks[0] - risks[1]) / 2e-6, abs=1e-6)
-    after = [steps.parameters[0][i] for i in range(4)]
-    ref = network_risk(X, targets, *after, activation, loss)
-    assert steps.history[0] == pytest.approx([ref])
+    ref = network_risk(X, targets, stepped, activation, loss)
+    assert steps.trained[0].history == pytest.approx([ref])
 
 
 def test_a_network_of_one_lane_per_unit_is_its_definition(data):
@@ -86,7 +90,7 @@ def test_a_network_of_one_lane_per_unit_is_its_definition(data):
     Z = (X - X.mean()) / X.std()
     scores = np.stack([elastic_inner_product(Z, w) for w in model.coef_], axis=1)
     hidden = np.tanh(scores + model.intercept_)
-    outputs = hidden @ model.output_coef_ + model.output_intercept_
+    outputs = hidden @ model.dense_coefs_[0] + model.dense_intercepts_[0]
     assert model.hidden_units(X) == pytest.approx(hidden)
     assert model.decision_function(X) == pytest.approx(outputs[:, 1] - outputs[:, 0])
     assert model.predict_proba(X) == pytest.approx(softmax(outputs, axis=1))
@@ -96,13 +100,13 @@ def test_a_network_of_one_lane_per_unit_is_its_definition(data):
 
 def test_penalty_is_on_both_layers_and_not_on_biases(data):
     X, y = data
-    free = ElasticMLPClassifier(**SMALL | {"lam": 0.0}).fit(X, y)
-    held = ElasticMLPClassifier(**SMALL | {"lam": 0.3}).fit(X, y)
-    for name in ("coef_", "output_coef_"):
+    free = ElasticMLPClassifier(**SMALL | {"alpha": 0.0}).fit(X, y)
+    held = ElasticMLPClassifier(**SMALL | {"alpha": 0.3}).fit(X, y)
+    for name in ("coef_", "dense_coefs_"):
         assert np.linalg.norm(getattr(held, name)) < 0.9 * np.linalg.norm(getattr(free, name))
-    squares = (held.coef_**2).sum() + (held.output_coef_**2).sum()
+    squares = (held.coef_**2).sum() + (held.dense_coefs_[0] ** 2).sum()
     likelihood = held.predict_log_proba(X)[np.arange(24), (y == "yes").astype(int)]
-    assert held.solution_.risk == pytest.approx(-likelihood.mean() + 0.3 * squares)
+    assert held.solutions_[0].risk == pytest.approx(-likelihood.mean() + 0.3 * squares)
 
 
 # --- What it can do
@@ -141,7 +145,12 @@ def test_a_network_separates_them(activation):
 def test_incremental_method_separates_them():
     X, y, X_test, y_test = bumps()
     model = ElasticMLPClassifier(
-        batch_size=None, optimizer="sgd", eta=0.02, max_iter=30, units=16, random_state=0
+        batch_size=None,
+        solver="sgd",
+        learning_rate_init=0.02,
+        max_iter=30,
+        hidden_layer_sizes=(16,),
+        random_state=0,
     ).fit(X, y)
     assert model.score(X_test, y_test) > 0.95
 
@@ -150,11 +159,20 @@ def test_regression(rng):
     a = rng.uniform(-3, 3, 200)
     X = a[:, None] * np.hanning(20) + rng.normal(0, 0.05, (200, 20))
     y = 1000 + 100 * np.abs(a)
-    model = ElasticMLPRegressor(units=16, random_state=0).fit(X[:120], y[:120])
+    model = ElasticMLPRegressor(hidden_layer_sizes=16, random_state=0).fit(X[:120], y[:120])
     assert model.score(X[120:], y[120:]) > 0.98
-    two = ElasticMLPRegressor(units=16, random_state=0).fit(X[:120], np.stack([y, a], axis=1)[:120])
+    two = ElasticMLPRegressor(hidden_layer_sizes=(16,), random_state=0)
+    two.fit(X[:120], np.stack([y, a], axis=1)[:120])
     assert two.predict(X[120:]).shape == (80, 2)
     assert two.score(X[120:], np.stack([y, a], axis=1)[120:]) > 0.97
+
+
+def test_dense_layers_behind_the_elastic_one(rng):
+    X, y, X_test, y_test = bumps()
+    model = ElasticMLPClassifier(hidden_layer_sizes=(8, 6), random_state=0).fit(X, y)
+    assert [V.shape for V in model.dense_coefs_] == [(8, 6), (6, 2)]
+    assert [len(c) for c in model.dense_intercepts_] == [6, 2]
+    assert model.score(X_test, y_test) > 0.97
 
 
 # --- Kinds of input
@@ -180,15 +198,19 @@ def test_a_band_keeps_cells_out(data):
     X, y = data
     free, banded = (ElasticMLPClassifier(band=b, **SMALL).fit(X, y) for b in (None, 2))
     assert not np.allclose(free.predict_proba(X), banded.predict_proba(X))
-    initial = ElasticMLPClassifier(band=2, **SMALL | {"max_iter": 1, "lam": 0.0, "eta": 0.0})
+    initial = ElasticMLPClassifier(
+        band=2, **SMALL | {"max_iter": 1, "alpha": 0.0, "learning_rate_init": 0.0}
+    )
     same = clone(initial).set_params(max_iter=5).fit(X, y)
     assert same.coef_.tolist() == initial.fit(X, y).coef_.tolist()  # a rate of 0 changes nothing
 
 
 def test_initial_scores_are_standardized(data):
     X, y = data
-    model = ElasticMLPClassifier(**SMALL | {"eta": 0.0, "max_iter": 1, "activation": "relu"})
-    hidden = model.fit(X, y)._scores(X)
+    model = ElasticMLPClassifier(
+        **SMALL | {"learning_rate_init": 0.0, "max_iter": 1, "activation": "relu"}
+    )
+    hidden = model.fit(X, y)._elastic_scores(X)
     assert hidden.mean(axis=0) == pytest.approx(np.zeros(4), abs=1e-12)
     assert hidden.std(axis=0) == pytest.approx(np.ones(4))
 
@@ -206,7 +228,7 @@ def test_weights_of_examples_and_classes(data):
     one = clone(zero).fit(X, y, sample_weight=some.astype(float))
     other = clone(zero)
     other.fit(X[some], y[some])
-    assert one.output_coef_.shape == other.output_coef_.shape
+    assert one.coef_.shape == other.coef_.shape
     heavy = clone(zero).set_params(class_weight={"no": 50.0}).fit(X, y)
     light = clone(zero).set_params(class_weight={"no": 0.02}).fit(X, y)
     assert (heavy.predict(X) == "no").sum() > (light.predict(X) == "no").sum()
@@ -228,16 +250,17 @@ def test_equal_seeds_give_equal_results(data, two_threads):
 def test_the_best_restart_is_kept(data):
     X, y = data
     several = ElasticMLPClassifier(n_init=4, **SMALL).fit(X, y)
-    assert several.solution_.risk < ElasticMLPClassifier(**SMALL).fit(X, y).solution_.risk
+    assert several.solutions_[0].risk < ElasticMLPClassifier(**SMALL).fit(X, y).solutions_[0].risk
 
 
-def test_validation_share_ends_training_and_chooses_weights(rng):
+def test_validation_fraction_ends_training_and_chooses_weights(rng):
     X, y = rng.normal(size=(60, 8)), np.arange(60) % 2  # nothing to learn
-    settings = SMALL | {"max_iter": 200, "n_iter_no_change": 10, "eta": 0.05}
-    model = ElasticMLPClassifier(validation_share=0.25, **settings).fit(X, y)
-    assert model.solution_.reason == "no improvement"
+    settings = SMALL | {"max_iter": 200, "n_iter_no_change": 10, "learning_rate_init": 0.05}
+    model = ElasticMLPClassifier(early_stopping=True, validation_fraction=0.25, **settings)
+    model.fit(X, y)
+    assert model.solutions_[0].reason == "no improvement"
     assert model.n_iter_ < 60
-    assert model.solution_.risk == model.history_.min()
+    assert model.solutions_[0].risk == model.history_[0].min()
     # Training without holding out goes on: the training risk falls for long.
     assert ElasticMLPClassifier(**settings).fit(X, y).n_iter_ > 1.5 * model.n_iter_
 
@@ -245,8 +268,8 @@ def test_validation_share_ends_training_and_chooses_weights(rng):
 def test_a_warm_start_goes_on(data):
     X, y = data
     model = ElasticMLPClassifier(**SMALL, warm_start=True).fit(X, y)
-    first = model.solution_.risk
-    assert model.fit(X, y).solution_.risk < first
+    first = model.solutions_[0].risk
+    assert model.fit(X, y).solutions_[0].risk < first
     with pytest.raises(ValueError, match=r"X must have 1 channel\(s\), .* got 2"):
         model.fit(np.stack([X, X], axis=1), y)
     with pytest.raises(ValueError, match="y must have 2 classes or targets, .* got 3"):
@@ -259,7 +282,7 @@ def test_partial_fit_is_an_epoch(data):
     pieces = ElasticMLPClassifier(**SMALL, shuffle=False)
     for _ in range(3):
         pieces.partial_fit(X, y, classes=["no", "yes"])
-    assert whole.solution_.risk == whole.history_[-1]  # the last weights are the best
+    assert whole.solutions_[0].risk == whole.history_[0][-1]  # the last weights are the best
     assert pieces.coef_ == pytest.approx(whole.coef_)  # Adam's moments are carried on
     assert pieces.t_ == 3
     longer = np.hstack([X, X[:, ::-1]])
@@ -272,10 +295,10 @@ def test_partial_fit_is_an_epoch(data):
     assert regression.score(X, X[:, 2]) > 0.5
 
 
-def test_an_optimizer_by_value(data):
+def test_a_solver_by_value(data):
     X, y = data
     named = ElasticMLPClassifier(**SMALL).fit(X, y)
-    given = ElasticMLPClassifier(optimizer=Adam(), **SMALL).fit(X, y)
+    given = ElasticMLPClassifier(solver=Adam(), **SMALL).fit(X, y)
     assert given.coef_.tolist() == named.coef_.tolist()
 
 
@@ -302,9 +325,10 @@ def test_saved_and_loaded(data, kind, by):
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("units", 0), ("activation", "step"), ("elasticity", -1), ("eta", -1.0), ("lam", np.nan),
-        ("batch_size", 0), ("max_iter", 0), ("validation_share", 1.0), ("validation_share", -0.1),
-        ("tol", "x"), ("n_init", 0), ("n_iter_no_change", 0), ("optimizer", "newton"),
+        ("hidden_layer_sizes", 0), ("hidden_layer_sizes", ()), ("hidden_layer_sizes", (4, 0.5)),
+        ("activation", "step"), ("elasticity", -1), ("learning_rate_init", -1.0), ("alpha", np.nan),
+        ("batch_size", 0), ("max_iter", 0), ("early_stopping", 0.1), ("monitor", "luck"),
+        ("tol", "x"), ("n_init", 0), ("n_iter_no_change", 0), ("solver", "newton"),
     ],
 )  # fmt: skip
 def test_bad_parameters_are_named(data, name, value):
@@ -316,8 +340,8 @@ def test_bad_input_is_named(data):
     X, y = data
     with pytest.raises(ValueError, match="y must hold at least two classes"):
         ElasticMLPClassifier().fit(X, np.zeros(24))
-    with pytest.raises(ValueError, match=r"validation_share=0\.5 of 3 series leaves 1"):
-        ElasticMLPClassifier(validation_share=0.5).fit(X[:3], [0, 1, 1])
+    with pytest.raises(ValueError, match=r"validation_fraction=0\.5 of 3 series leaves 1"):
+        ElasticMLPClassifier(early_stopping=True, validation_fraction=0.5).fit(X[:3], [0, 1, 1])
     model = ElasticMLPClassifier(**SMALL).fit(X, y)
     with pytest.raises(ValueError, match=r"X\[0\] has length 16, longer than the longest"):
         model.predict(np.hstack([X, X]))

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import naive
 import numpy as np
 import pytest
+from plans import solve
 
-from warplearn import SeriesCollection
 from warplearn._kernels.drivers.train import penalty_of
 from warplearn._kernels.simd.records import Static
 from warplearn.elastic.costs import absolute, where
@@ -14,7 +14,7 @@ from warplearn.linear_model.classifiers import ElasticLinearSVC, ElasticLogistic
 from warplearn.training import penalties
 from warplearn.training.losses import Margin
 from warplearn.training.penalties import L1, L2
-from warplearn.training.train import Model, Problem, Split, Stopping, solve
+from warplearn.training.plan import Model, Stopping
 
 
 class ElasticNet(NamedTuple):
@@ -32,7 +32,7 @@ def net_slope(penalty, w):
     return penalty.share * one + (2.0 - 2.0 * penalty.share) * w
 
 
-penalties.define(ElasticNet, net, net_slope)
+penalties.register(ElasticNet, net, net_slope)
 
 
 def compiled(penalty, w):
@@ -72,18 +72,17 @@ def test_names():
 
 @pytest.mark.parametrize("wrong", ["l3", None, 2, L2])
 def test_wrong_penalties_are_named(wrong):
-    with pytest.raises(ValueError, match="penalty must be one of .* got"):
+    with pytest.raises((TypeError, ValueError), match="penalty must be one of .* got"):
         penalties.resolve(wrong)
 
 
 def test_a_penalty_of_ones_own_counts_in_the_risk_and_in_the_step(rng):
     """Where the loss is flat, the step is the penalty's alone."""
-    X, penalty = SeriesCollection.of(rng.normal(size=(4, 5))), ElasticNet(0.25)
+    X, penalty = rng.normal(size=(4, 5)), ElasticNet(0.25)
     W, b = rng.normal(size=(1, 5, 2, 1)), np.full(1, 1e3)
-    problem = Problem(X, np.ones((1, 4)), Margin(1.0), penalty=penalty)
-    stopping = Stopping(max_iter=1, monitor="risk", perfect=False)
-    split = Split(np.ones(4), np.random.RandomState(0))
-    (got,) = solve(problem, [Model(W, b, 0.1, lam=0.5)], [split], batch_size=4, stopping=stopping)
+    stopping = Stopping(max_iter=1, monitor="loss", perfect=False)
+    models = [Model(W, b, 0.1, lam=0.5)]
+    (got,) = solve(X, np.ones(4), Margin(1.0), models, stopping, penalty=penalty, batch_size=4)
     assert got.b == b
     assert pytest.approx(W - 0.1 * 0.5 * (0.25 * np.sign(W) + 1.5 * W)) == got.W
     assert got.risk == pytest.approx(0.5 * (0.25 * np.abs(got.W) + 0.75 * got.W**2).sum())
@@ -98,8 +97,8 @@ def test_stronger_penalties_make_smaller_weights(penalty, rng):
     sizes = [
         np.abs(
             classifier(
-                elasticity=2, penalty=penalty, lam=lam, max_iter=50, random_state=0,
-                early_stopping="none",
+                elasticity=2, penalty=penalty, alpha=lam, max_iter=50, random_state=0,
+                monitor="loss", tol=None, polarity="first",
             ).fit(X, y).coef_
         ).sum()
         for lam in (0.001, 0.05, 0.5)

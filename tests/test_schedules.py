@@ -23,7 +23,7 @@ def halving(schedule, eta, t):
     return eta * 0.5 ** (t // schedule.every)
 
 
-schedules.define(Halving, halving)
+schedules.register(Halving, halving)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_names(name, schedule):
 
 @pytest.mark.parametrize("wrong", ["linear", None, 0.1, Halving])
 def test_wrong_schedules_are_named(wrong):
-    with pytest.raises(ValueError, match="schedule must be one of .* got"):
+    with pytest.raises((TypeError, ValueError), match="learning_rate must be one of .* got"):
         schedules.resolve(wrong)
 
 
@@ -95,12 +95,17 @@ def test_kernels_follow_the_schedule(schedule, rng):
     """Training with a schedule is training by hand, an epoch at a time, at its rates."""
     X, y = rng.normal(size=(10, 6)), np.arange(10) % 2
     options = {
-        "elasticity": 2, "init_scale": 0.0, "xi": 1e9, "early_stopping": "none", "shuffle": False
+        "elasticity": 2, "init_scale": 0.0, "margin": 1e9, "monitor": "loss", "tol": None,
+        "shuffle": False,
     }  # fmt: skip
-    whole = ElasticMarginPerceptron(eta=0.1, schedule=schedule, max_iter=5, **options).fit(X, y)
-    parts = ElasticMarginPerceptron(warm_start=True, schedule=Decay(0.0), max_iter=1, **options)
+    whole = ElasticMarginPerceptron(
+        learning_rate_init=0.1, learning_rate=schedule, max_iter=5, **options
+    ).fit(X, y)
+    parts = ElasticMarginPerceptron(
+        warm_start=True, learning_rate=Decay(0.0), max_iter=1, **options
+    )
     for t in range(5):
-        parts.set_params(eta=schedules.rate(schedule, 0.1, t)).fit(X, y)
+        parts.set_params(learning_rate_init=schedules.rate(schedule, 0.1, t)).fit(X, y)
         assert parts.history_[0][0] == pytest.approx(whole.history_[0][t], rel=1e-14)
 
 
@@ -113,7 +118,8 @@ import numpy as np
 from warplearn.training import losses
 from warplearn.training import schedules
 from warplearn import SeriesCollection
-from warplearn.training.train import Model, Problem, Split, Stopping, solve
+from warplearn.training.plan import Examples, Model, Objective, Plan, Procedure, Stopping
+from warplearn.training.train import train
 
 
 class Deviation(NamedTuple):
@@ -127,16 +133,19 @@ class Halving(NamedTuple):
         return False
 
 
-losses.define(
+losses.register(
     Deviation,
     lambda loss, y, f: abs(f - y) / loss.scale,
     lambda loss, y, f: (f > y) / loss.scale - (f < y) / loss.scale,
 )
-schedules.define(Halving, lambda schedule, eta, t: eta * 0.5 ** (t // schedule.every))
-problem = Problem(SeriesCollection.of(np.eye(3)), np.ones((1, 3)), Deviation(0.5))
+schedules.register(Halving, lambda schedule, eta, t: eta * 0.5 ** (t // schedule.every))
 model = Model(np.zeros((1, 3, 2, 1)), np.zeros(1), eta=0.1)
-split, stopping = Split(np.ones(3), np.random.RandomState(0)), Stopping(max_iter=3, perfect=False)
-(found,) = solve(problem, [model], [split], schedule=Halving(), stopping=stopping, n_jobs=1)
+procedure = Procedure(schedule=Halving(), stopping=Stopping(max_iter=3, perfect=False))
+plan = Plan(
+    SeriesCollection.of(np.eye(3)), np.ones((1, 3)), Objective(Deviation(0.5)), procedure,
+    Examples(np.arange(3), np.ones(3)), (model,),
+)
+((solution,),) = train([plan], n_jobs=1)
 """
 
 
@@ -149,7 +158,7 @@ from warplearn._kernels.drivers.train import train_serial
 names = {{"__name__": "a document"}}
 exec({TEXT!r}, names)
 hits = sum(train_serial.stats.cache_hits.values())
-print(json.dumps([hits, names["found"].history.tolist()]))
+print(json.dumps([hits, names["solution"].history.tolist()]))
 """
     hits, history = run_python(script)
     assert (hits, len(history)) == (0, 3)

@@ -22,6 +22,7 @@ from warplearn.linear_model.classifiers import (
     ElasticMarginPerceptron,
     ElasticPerceptron,
 )
+from warplearn.linear_model.regressors import ElasticLinearRegression
 from warplearn.model_selection import ElasticGridSearchCV
 from warplearn.neural_network.mlp import ElasticMLPClassifier, ElasticMLPRegressor
 from warplearn.training.schedules import Decay
@@ -46,7 +47,11 @@ EXPECTED_FAILURES = {
 }
 
 
-NETWORKS = [ElasticMLPClassifier(units=8), ElasticMLPRegressor(units=8)]
+NETWORKS = [
+    ElasticMLPClassifier(hidden_layer_sizes=(8,)),
+    ElasticMLPRegressor(hidden_layer_sizes=(8,)),
+    ElasticLinearRegression(),
+]
 
 
 def expected_failures(estimator):
@@ -76,14 +81,14 @@ def data(rng):
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
 def test_clone_and_parameters(estimator):
     changed = clone(estimator).set_params(
-        elasticity=4, eta=0.25, polarity="-", alphabet=Alphabet("AB")
+        elasticity=4, learning_rate_init=0.25, polarity="-", alphabet=Alphabet("AB")
     )
     copy = clone(changed)
     assert copy is not changed
     assert copy.get_params() == changed.get_params()
-    assert copy.get_params()["eta"] == 0.25
+    assert copy.get_params()["learning_rate_init"] == 0.25
     assert f"{type(estimator).__name__}(" in repr(copy)
-    assert "eta=0.25" in repr(copy)
+    assert "learning_rate_init=0.25" in repr(copy)
 
 
 def test_pipeline(data):
@@ -102,7 +107,7 @@ def test_pipeline_of_several_channels(rng):
     X, y = rng.normal(size=(12, 2, 7)), np.arange(12) % 2
     differences = FunctionTransformer(lambda X: np.diff(X, axis=-1))
     pipeline = make_pipeline(differences, ElasticMarginPerceptron(elasticity=3, random_state=0))
-    assert pipeline.fit(X, y)[-1].coef_.shape == (1, 6, 3, 2)
+    assert pipeline.fit(X, y)[-1].coef_.shape == (2, 6, 3, 2)
     assert pipeline.predict(X).shape == (12,)
 
 
@@ -132,13 +137,13 @@ def fitted(kind, X, y):
     """A model that has seen something."""
     if kind == "search":
         estimator = ElasticMarginPerceptron(elasticity=3, random_state=0, max_iter=8)
-        return ElasticGridSearchCV(estimator, {"xi": [0.1, 1.0]}, cv=3).fit(X, y), X
+        return ElasticGridSearchCV(estimator, {"margin": [0.1, 1.0]}, cv=3).fit(X, y), X
     if kind == "symbols":
         words = ["GATTACA", "CATTAGA", "TACT", "ACTGACT"]
         model = ElasticMarginPerceptron(elasticity=3, random_state=0, max_iter=8)
         return model.fit(words, [0, 1, 0, 1]), words
     if kind == "schedule":
-        model = ElasticMarginPerceptron(elasticity=3, schedule=Decay(0.2), max_iter=8)
+        model = ElasticMarginPerceptron(elasticity=3, learning_rate=Decay(0.2), max_iter=8)
         return model.fit(X, y), X
     return ElasticLogisticRegression(elasticity=3, random_state=0).fit(X, y), X
 
@@ -173,7 +178,7 @@ def epochs(model, X, y, weights=None):
     return model
 
 
-LINEAR = {"elasticity": 0.0, "schedule": Decay(0.0), "init_scale": 0.0, "shuffle": False}
+LINEAR = {"elasticity": 0.0, "learning_rate": Decay(0.0), "init_scale": 0.0, "shuffle": False}
 SGD = {"learning_rate": "constant", "shuffle": False, "fit_intercept": True}
 
 
@@ -181,37 +186,37 @@ SGD = {"learning_rate": "constant", "shuffle": False, "fit_intercept": True}
     ("elastic", "linear", "labels", "weighted"),
     [
         (
-            ElasticPerceptron(eta=0.3, polarity="+", **LINEAR),
+            ElasticPerceptron(learning_rate_init=0.3, polarity="+", **LINEAR),
             Perceptron(eta0=0.3, shuffle=False),
             2,
             False,
         ),
         (
-            ElasticPerceptron(eta=0.3, polarity="+", **LINEAR),
+            ElasticPerceptron(learning_rate_init=0.3, polarity="+", **LINEAR),
             Perceptron(eta0=0.3, shuffle=False),
             3,
             True,
         ),
         (
-            ElasticLinearSVC(eta=0.05, lam=0.0, polarity="+", **LINEAR),
+            ElasticLinearSVC(learning_rate_init=0.05, alpha=0.0, polarity="+", **LINEAR),
             SGDClassifier(loss="hinge", eta0=0.05, penalty=None, **SGD),
             3,
             True,
         ),
         (
-            ElasticLinearSVC(eta=0.05, lam=0.02, polarity="+", **LINEAR),
+            ElasticLinearSVC(learning_rate_init=0.05, alpha=0.02, polarity="+", **LINEAR),
             SGDClassifier(loss="hinge", eta0=0.05, alpha=0.04, **SGD),  # half alpha the square
             2,
             False,  # scikit-learn's penalty takes no notice of the weights of examples
         ),
         (
-            ElasticLogisticRegression(eta=0.1, polarity="+", **LINEAR),
+            ElasticLogisticRegression(learning_rate_init=0.1, polarity="+", **LINEAR),
             SGDClassifier(loss="log_loss", eta0=0.1, penalty=None, **SGD),
             2,
             True,
         ),
         (
-            ElasticAdaline(eta=0.01, polarity="+", **LINEAR),
+            ElasticAdaline(learning_rate_init=0.01, polarity="+", **LINEAR),
             SGDClassifier(loss="squared_error", eta0=0.01, penalty=None, **SGD),
             2,
             True,
@@ -236,7 +241,13 @@ def test_fit_is_so_many_epochs(rng):
     X = rng.normal(size=(30, 8))
     y = (X[:, 1] + 0.7 * rng.normal(size=30) > 0).astype(int)
     got = ElasticLinearSVC(
-        eta=0.05, lam=0.02, polarity="+", max_iter=40, early_stopping="none", **LINEAR
+        learning_rate_init=0.05,
+        alpha=0.02,
+        polarity="+",
+        max_iter=40,
+        monitor="loss",
+        tol=None,
+        **LINEAR,
     ).fit(X, y)
     kept = int(got.history_[0].argmin()) + 1
     ref = SGDClassifier(loss="hinge", eta0=0.05, alpha=0.04, max_iter=kept, tol=None, **SGD).fit(

@@ -127,13 +127,15 @@ def test_partial_fit_is_an_epoch(data, polarity):
 def test_partial_fit_counts_epochs(data):
     """Rates go on from where they were; the last epoch is that of a fit from the same weights."""
     X, y = data
-    options = {"elasticity": 3, "shuffle": False, "random_state": 0, "xi": 1e6}
-    model = ElasticMarginPerceptron(schedule="decay", eta=0.1, **options)
+    options = {"elasticity": 3, "shuffle": False, "random_state": 0, "margin": 1e6}
+    model = ElasticMarginPerceptron(learning_rate="decay", learning_rate_init=0.1, **options)
     for _ in range(10):
         model.partial_fit(X, y, classes=[0, 1])
     before = model.coef_.copy(), model.intercept_.copy()
     model.partial_fit(X, y)
-    ref = ElasticMarginPerceptron(eta=0.1 / 2, warm_start=True, max_iter=1, **options).fit(X, y)
+    ref = ElasticMarginPerceptron(
+        learning_rate_init=0.1 / 2, warm_start=True, max_iter=1, **options
+    ).fit(X, y)
     ref.coef_, ref.intercept_ = before
     ref.fit(X, y)  # after ten epochs the rate is one half
     assert model.t_ == 11
@@ -149,12 +151,12 @@ def test_longer_series_add_rows(rng, channels):
     before, values = model.coef_, model.decision_function(X)
     with pytest.raises(ValueError, match="longer than the longest training series, 6"):
         model.predict(longer)
-    model.set_params(eta=0.0).partial_fit(longer, y)
+    model.set_params(learning_rate_init=0.0).partial_fit(longer, y)
     assert model.n_features_in_ == model.coef_.shape[1] == 9
     assert model.coef_[:, :6].tolist() == before.tolist()
     assert not model.coef_[:, 6:].any()
     assert model.decision_function(X).tolist() == values.tolist()
-    model.set_params(eta=0.1).partial_fit(longer, y)
+    model.set_params(learning_rate_init=0.1).partial_fit(longer, y)
     assert model.coef_[:, 6:].any()
     assert model.partial_fit(X, y).coef_.shape[1] == 9
 
@@ -193,7 +195,10 @@ def test_wrong_classes_are_named(data, call, message):
 
 def test_warm_start_goes_on(data):
     X, y = data
-    options = {"elasticity": 3, "random_state": 0, "early_stopping": "none", "eta": 1e-3}
+    options = {
+        "elasticity": 3, "random_state": 0, "monitor": "loss", "tol": None,
+        "learning_rate_init": 1e-3, "polarity": "first",
+    }  # fmt: skip
     cold = ElasticMarginPerceptron(max_iter=30, **options).fit(X, y)
     warm = ElasticMarginPerceptron(max_iter=30, warm_start=True, **options).fit(X, y)
     assert warm.coef_.tolist() == cold.coef_.tolist()
@@ -204,15 +209,15 @@ def test_warm_start_goes_on(data):
 def test_warm_start_keeps_the_positive_class(data):
     """The class of the first case ever, though another one comes first now."""
     X, y = data
-    model = ElasticMarginPerceptron(warm_start=True, **PLAIN).fit(X, y)
-    before, backwards = model.mix_.tolist(), np.argsort(y == y[0], kind="stable")
-    model.set_params(eta=0.0).fit(X[backwards], y[backwards])
+    model = ElasticMarginPerceptron(warm_start=True, polarity="first", **PLAIN).fit(X, y)
+    before, backwards = model.polarity_, np.argsort(y == y[0], kind="stable")
+    model.set_params(learning_rate_init=0.0).fit(X[backwards], y[backwards])
     assert y[backwards][0] != y[0]
-    assert model.mix_.tolist() == before
+    assert model.polarity_ == before
     assert model.solutions_[0].mistakes == 0
 
 
-@pytest.mark.parametrize("change", [{"elasticity": 2}, {"polarity": "symmetric"}])
+@pytest.mark.parametrize("change", [{"elasticity": 2}, {"polarity": "+"}])
 def test_warm_start_needs_weights_that_fit(data, change):
     X, y = data
     model = ElasticMarginPerceptron(warm_start=True, **PLAIN).fit(X, y)

@@ -58,6 +58,13 @@ ESTIMATORS: dict[str, Entry] = {
 }
 
 
+def register(name: str, entry: Entry) -> None:
+    """Enter an estimator of one's own, so that studies and the command line know it."""
+    if name in ESTIMATORS and ESTIMATORS[name] != entry:
+        raise ValueError(f"name {name!r} is taken by {ESTIMATORS[name].module}")
+    ESTIMATORS[name] = entry
+
+
 def estimator_class(name: str) -> Any:
     """The class of an estimator; optional libraries are imported only when it is asked for."""
     return getattr(import_module(ESTIMATORS[name].module), name)

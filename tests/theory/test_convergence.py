@@ -7,15 +7,16 @@ is what the margin perceptron theorem says; here it is seen on planted examples.
 
 import numpy as np
 import pytest
+from plans import solve
 from scipy.optimize import nnls
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from warplearn import SeriesCollection, elastic_inner_product, value_and_gradient
+from warplearn import elastic_inner_product, value_and_gradient
 from warplearn.linear_model.classifiers import ElasticAdaline, ElasticLinearSVC
 from warplearn.training.losses import Logistic, Margin
+from warplearn.training.plan import Model, Stopping
 from warplearn.training.schedules import Constant, Decay
-from warplearn.training.train import Model, Problem, Split, Stopping, solve
 
 
 def separable(seed, n=8, m=3, count=30):
@@ -31,10 +32,8 @@ def separable(seed, n=8, m=3, count=30):
 
 
 def trained(X, y, loss, start, stopping, *, schedule=Constant(), **options):
-    problem = Problem(SeriesCollection.of(X), y[None], loss)
-    split = Split(np.ones(len(X)), np.random.RandomState(0))
-    (found,) = solve(problem, [start], [split], schedule=schedule, stopping=stopping, **options)
-    return found
+    (solution,) = solve(X, y, loss, [start], stopping, schedule=schedule, **options)
+    return solution
 
 
 # --- The margin perceptron theorem
@@ -49,7 +48,7 @@ def test_margin_perceptron_separates_after_finitely_many_updates(seed, share):
     assert (y * (elastic_inner_product(X, W) + b)).min() == pytest.approx(1.0)
     assert set(y) == {-1.0, 1.0}
     start = Model(np.zeros((1, 8, 3, 1)), np.zeros(1), 0.01, loss_parameters=(xi,))
-    stopping = Stopping(max_iter=2000, monitor="risk", perfect=False, patience=2000)
+    stopping = Stopping(max_iter=2000, monitor="loss", perfect=False, patience=2000)
     found = trained(X, y, Margin(xi), start, stopping)
     assert found.history[0] > 0
     last = int(np.flatnonzero(found.history)[-1])
@@ -66,7 +65,7 @@ def test_updates_do_not_end_where_data_are_not_separable():
     X, y, _, _ = separable(0)
     X[1], y[1] = X[0], -y[0]
     start = Model(np.zeros((1, 8, 3, 1)), np.zeros(1), 0.01, loss_parameters=(1.0,))
-    stopping = Stopping(max_iter=500, monitor="risk", perfect=False, patience=500)
+    stopping = Stopping(max_iter=500, monitor="loss", perfect=False, patience=500)
     found = trained(X, y, Margin(1.0), start, stopping)
     assert found.history.min() >= 2 / 30 - 1e-12  # of a contradiction one half is always wrong
     assert found.mistakes >= 1
@@ -89,7 +88,7 @@ def descend(X, y, m, lam, eta, epochs, schedule=Constant()):
     start = Model(
         0.1 * np.random.default_rng(1).normal(size=(1, X.shape[1], m, 1)), np.zeros(1), eta, lam
     )
-    stopping = Stopping(max_iter=epochs, monitor="risk", perfect=False, patience=epochs)
+    stopping = Stopping(max_iter=epochs, monitor="loss", perfect=False, patience=epochs)
     found = trained(X, y, Logistic(), start, stopping, schedule=schedule, batch_size=len(X))
     first = np.append(start.W.ravel(), start.b)
     return found, first, np.append(found.W.ravel(), found.b)
@@ -156,12 +155,15 @@ def test_risk_rises_by_no_more_than_a_constant_rate_allows(eta):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(
     "model",
-    [ElasticAdaline(eta=1.0), ElasticLinearSVC(eta=10.0, lam=10.0)],
+    [
+        ElasticAdaline(learning_rate_init=1.0, polarity="first"),
+        ElasticLinearSVC(learning_rate_init=10.0, alpha=10.0, polarity="first"),
+    ],
     ids=["square", "penalty"],
 )
 def test_diverging_rates_are_caught(model, dtype):
     X = np.random.default_rng(0).normal(size=(20, 8)).astype(dtype)
-    model.set_params(elasticity=3, early_stopping="risk", random_state=0)
+    model.set_params(elasticity=3, monitor="loss", random_state=0)
     with pytest.warns(ConvergenceWarning, match="diverged"):
         model.fit(X, np.arange(20) % 2)
     assert model.solutions_[0].reason == "diverged"

@@ -94,11 +94,8 @@ class ElasticLinearModel(GradientEstimator):
     def _models_from(self, start: Start, readout: Any, rows: int, data: TrainingSet) -> list[Model]:
         """The fitted weights, with rows of 0 for series longer than any before."""
         size = readout.n_matrices
-        if start.W.shape[3] != data.X.n_channels:
-            raise ValueError(
-                f"X must have {start.W.shape[3]} channel(s), as the fitted weights, "
-                f"got {data.X.n_channels}"
-            )
+        if start.states is None:
+            self._check_warm_start(start, data)
         W = np.zeros((len(start.W), max(rows, start.W.shape[1]), *start.W.shape[2:]), data.X.dtype)
         W[:, : start.W.shape[1]] = start.W
         models = []
@@ -108,6 +105,19 @@ class ElasticLinearModel(GradientEstimator):
             own = self._model(W[units].copy(), start.b[units].copy(), readout.rows(model))
             models.append(own._replace(state=state))
         return models
+
+    def _check_warm_start(self, start: Start, data: TrainingSet) -> None:
+        """`fit` starts from weights that it could have fitted."""
+        fitted, wanted = start.context.readout, self._readout(data)
+        columns = columns_for(self.elasticity, start.W.shape[1])
+        if (wanted.n_models, wanted.n_matrices) != (
+            fitted.n_models,
+            fitted.n_matrices,
+        ) or start.W.shape[2:] != (columns, data.X.n_channels):
+            raise ValueError(
+                "the fitted weights do not fit the data and parameters: elasticity, channels and "
+                "classes must stay the same"
+            )
 
     def _model(self, W: NDArray[Any], b: NDArray[Any], rows: tuple[int, ...]) -> Model:
         return Model(W, b, self.learning_rate_init, self.alpha, rows=rows)

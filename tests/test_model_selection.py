@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold
 
 from warplearn import Alphabet
@@ -19,7 +18,7 @@ from warplearn.training import incremental
 SVC = ElasticLinearSVC(elasticity=3, max_iter=8, random_state=0)
 MARGIN = ElasticMarginPerceptron(elasticity=3, max_iter=8, random_state=0)
 LOGISTIC = ElasticLogisticRegression(elasticity=3, max_iter=8, random_state=0)
-ONE_ELASTICITY = [{"elasticity": [1, 3], "xi": [0.1, 1.0]}, {"polarity": ["+", "-"]}]
+ONE_ELASTICITY = [{"elasticity": [1, 3], "margin": [0.1, 1.0]}, {"polarity": ["+", "-"]}]
 
 
 @pytest.fixture
@@ -77,17 +76,17 @@ def assert_same(ref, got, digits=1e-9):
 @pytest.mark.parametrize(
     ("estimator", "grid", "options"),
     [
-        (SVC, {"eta": [0.01, 0.1, 1.0], "lam": [0.0, 0.01, 0.1]}, {}),
-        (SVC, {"eta": np.logspace(-3, 0, 7), "lam": [0.0, 0.01, 0.1]}, {"return_train_score": True}),
-        (SVC, {"lam": [0.01], "class_weight": [None, "balanced", {0: 1, 1: 5}]}, {}),
-        (SVC, {"eta": [0.01, 0.5], "batch_size": [None, 6]}, {}),
-        (MARGIN, {"xi": [0.0, 0.5, 2.0], "eta": [0.1, 0.2]}, {"cv": KFold(4, shuffle=True, random_state=1)}),
+        (SVC, {"learning_rate_init": [0.01, 0.1, 1.0], "alpha": [0.0, 0.01, 0.1]}, {}),
+        (SVC, {"learning_rate_init": np.logspace(-3, 0, 7), "alpha": [0.0, 0.01, 0.1]}, {"return_train_score": True}),
+        (SVC, {"alpha": [0.01], "class_weight": [None, "balanced", {0: 1, 1: 5}]}, {}),
+        (SVC, {"learning_rate_init": [0.01, 0.5], "batch_size": [None, 6]}, {}),
+        (MARGIN, {"margin": [0.0, 0.5, 2.0], "learning_rate_init": [0.1, 0.2]}, {"cv": KFold(4, shuffle=True, random_state=1)}),
         (MARGIN, ONE_ELASTICITY, {"return_train_score": True}),
         (MARGIN, {"elasticity": [0.0, 2, 0.5], "polarity": ["first", "symmetric"]}, {}),
         (MARGIN, {"n_init": [1, 3], "shuffle": [True, False], "random_state": [0, 1]}, {}),
-        (MARGIN, {"early_stopping": ["perfect", "risk"], "max_iter": [3, 6], "init_scale": [0.0, 1.0]}, {}),
-        (MARGIN, {"xi": [0.1, 1.0]}, {"cv": "unsorted"}),
-        (MARGIN, {"xi": [0.1], "class_weight": ["balanced"]}, {"cv": "unsorted"}),
+        (MARGIN, {"monitor": ["accuracy", "loss"], "max_iter": [3, 6], "init_scale": [0.0, 1.0]}, {}),
+        (MARGIN, {"margin": [0.1, 1.0]}, {"cv": "unsorted"}),
+        (MARGIN, {"margin": [0.1], "class_weight": ["balanced"]}, {"cv": "unsorted"}),
     ],
 )  # fmt: skip
 def test_same_as_sklearn(data, estimator, grid, options, scoring):
@@ -99,7 +98,14 @@ def test_same_as_sklearn(data, estimator, grid, options, scoring):
 @pytest.mark.parametrize("scoring", ["roc_auc", "neg_log_loss", "f1", "accuracy"])
 def test_other_scores(data, scoring):
     X, y = data
-    ref, got = both(LOGISTIC, {"eta": [0.05, 0.5]}, X, y, scoring=scoring, return_train_score=True)
+    ref, got = both(
+        LOGISTIC,
+        {"learning_rate_init": [0.05, 0.5]},
+        X,
+        y,
+        scoring=scoring,
+        return_train_score=True,
+    )
     assert_same(ref, got)
     assert got.score(X, y) == pytest.approx(ref.score(X, y))
     assert got.predict_proba(X).tolist() == ref.predict_proba(X).tolist()
@@ -107,7 +113,10 @@ def test_other_scores(data, scoring):
 
 @pytest.mark.parametrize(
     ("estimator", "grid"),
-    [(LOGISTIC, {"eta": [0.05, 0.5]}), (MARGIN, {"eta": [0.05, 0.5], "polarity": ["+", "-"]})],
+    [
+        (LOGISTIC, {"learning_rate_init": [0.05, 0.5]}),
+        (MARGIN, {"learning_rate_init": [0.05, 0.5], "polarity": ["+", "-"]}),
+    ],
     ids=["softmax", "rest"],
 )
 @pytest.mark.parametrize("scoring", [None, total])
@@ -120,14 +129,18 @@ def test_three_classes(data, estimator, grid, scoring):
 def test_folds_that_lack_a_class(data):
     """Each fold has never seen the class it is tested on."""
     X, y = data[0], np.arange(24) // 6
-    assert_same(*both(MARGIN, {"eta": [0.05, 0.5]}, X, y, cv=KFold(4), return_train_score=True))
+    assert_same(
+        *both(
+            MARGIN, {"learning_rate_init": [0.05, 0.5]}, X, y, cv=KFold(4), return_train_score=True
+        )
+    )
 
 
 @pytest.mark.filterwarnings("ignore:The scoring .* does not support sample_weight")
 def test_weights_and_groups(data, rng):
     X, y = data
     fit = {"sample_weight": rng.integers(0, 3, size=24).astype(float), "groups": np.arange(24) % 4}
-    assert_same(*both(SVC, {"lam": [0.0, 0.1]}, X, y, cv=GroupKFold(4), fit=fit, scoring=total))
+    assert_same(*both(SVC, {"alpha": [0.0, 0.1]}, X, y, cv=GroupKFold(4), fit=fit, scoring=total))
 
 
 @pytest.mark.parametrize("kind", ["ragged", "channels", "symbols"])
@@ -141,12 +154,14 @@ def test_kinds_of_series(rng, kind):
         X = ["".join(rng.choice(list("ACGT"), size=k)) for k in np.resize([8, 6, 5, 7], 24)]
         estimator.set_params(alphabet=Alphabet("TGCAN"))
     y = rng.integers(0, 2, size=24)
-    assert_same(*both(estimator, {"elasticity": [2, 0.3], "xi": [0.1, 1.0]}, X, y, scoring=total))
+    assert_same(
+        *both(estimator, {"elasticity": [2, 0.3], "margin": [0.1, 1.0]}, X, y, scoring=total)
+    )
 
 
 def test_threads_change_nothing(data, two_threads):
     X, y = data
-    grid = {"lam": [0.0, 0.001, 0.01, 0.1, 1.0]}
+    grid = {"alpha": [0.0, 0.001, 0.01, 0.1, 1.0]}
     one, two = (ElasticGridSearchCV(SVC, grid, scoring=total, n_jobs=n).fit(X, y) for n in (1, 2))
     assert_same(one, two, digits=0)
 
@@ -154,8 +169,8 @@ def test_threads_change_nothing(data, two_threads):
 def test_defaults(data):
     """Five stratified folds, accuracy, and a refit."""
     X, y = data
-    got = ElasticGridSearchCV(MARGIN, {"xi": [0.1, 1.0]}).fit(X, y)
-    ref = GridSearchCV(MARGIN, {"xi": [0.1, 1.0]}, cv=StratifiedKFold(5)).fit(X, y)
+    got = ElasticGridSearchCV(MARGIN, {"margin": [0.1, 1.0]}).fit(X, y)
+    ref = GridSearchCV(MARGIN, {"margin": [0.1, 1.0]}, cv=StratifiedKFold(5)).fit(X, y)
     assert_same(ref, got)
     assert got.predict(X).tolist() == ref.predict(X).tolist()
     assert got.decision_function(X).tolist() == ref.decision_function(X).tolist()
@@ -167,26 +182,28 @@ def test_defaults(data):
 
 def test_without_refit(data):
     X, y = data
-    ref, got = both(MARGIN, {"xi": [0.1, 1.0]}, X, y, refit=False)
+    ref, got = both(MARGIN, {"margin": [0.1, 1.0]}, X, y, refit=False)
     assert_same(ref, got)
     assert not hasattr(got, "best_estimator_")
-    with pytest.raises(AttributeError, match="refit must be True"):
-        got.predict(X)
+    assert not hasattr(got, "predict")
 
 
 def test_unfitted(data):
     with pytest.raises(NotFittedError):
-        ElasticGridSearchCV(MARGIN, {"xi": [0.1]}).predict(data[0])
+        ElasticGridSearchCV(MARGIN, {"margin": [0.1]}).predict(data[0])
 
 
 @pytest.mark.parametrize(
     ("search", "error", "message"),
     [
-        (ElasticGridSearchCV(LogisticRegression(), {"C": [1.0]}), TypeError, "estimator must be"),
         (ElasticGridSearchCV(MARGIN, {"width": [1.0]}), ValueError, "Invalid parameter 'width'"),
-        (ElasticGridSearchCV(MARGIN, {"eta": [-1.0]}), ValueError, "eta must be"),
+        (
+            ElasticGridSearchCV(MARGIN, {"learning_rate_init": [-1.0]}),
+            ValueError,
+            "learning_rate_init",
+        ),
         (ElasticGridSearchCV(MARGIN, {}, cv=1), ValueError, "k-fold"),
-        (ElasticGridSearchCV(MARGIN, {"xi": [1.0]}, scoring="luck"), ValueError, "luck"),
+        (ElasticGridSearchCV(MARGIN, {"margin": [1.0]}, scoring="luck"), ValueError, "luck"),
         (
             ElasticGridSearchCV(MARGIN, {}, cv=[(np.arange(2), np.arange(2, 4))]),
             ValueError,
@@ -201,10 +218,10 @@ def test_errors(data, search, error, message):
 
 
 def test_clone_and_parameters():
-    search = ElasticGridSearchCV(MARGIN, {"xi": [0.1]}, cv=4, n_jobs=1)
-    copy = clone(search).set_params(estimator__eta=0.7)
-    assert copy.get_params()["estimator__eta"] == 0.7
-    assert search.get_params()["estimator__eta"] == MARGIN.eta
+    search = ElasticGridSearchCV(MARGIN, {"margin": [0.1]}, cv=4, n_jobs=1)
+    copy = clone(search).set_params(estimator__learning_rate_init=0.7)
+    assert copy.get_params()["estimator__learning_rate_init"] == 0.7
+    assert search.get_params()["estimator__learning_rate_init"] == MARGIN.learning_rate_init
     assert copy.cv == 4
 
 
@@ -218,7 +235,7 @@ def test_interrupted_keeps_nothing(data, monkeypatch):
 
     monkeypatch.setattr(incremental.Bank, "run", run)
     search = ElasticGridSearchCV(MARGIN, {"elasticity": [1, 2, 3]})
-    with pytest.warns(match="interrupted"), pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt):
         search.fit(*data)
     assert len(calls) == 1
     assert not hasattr(search, "cv_results_")

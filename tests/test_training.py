@@ -1,20 +1,24 @@
 """The generalized gradient method: steps, ends, what is kept, and what models do to each other."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
+from plans import plan_of, solve
 from sklearn.exceptions import ConvergenceWarning
 
 from warplearn import SeriesCollection, elastic_inner_product, value_and_gradient
-from warplearn.training import incremental
+from warplearn.training import incremental, optimizers
 from warplearn.training.batches import Batches
 from warplearn.training.incremental import Bank
-from warplearn.training.losses import Logistic, Margin, Squared
+from warplearn.training.losses import LeastSquares, Logistic, Margin
+from warplearn.training.optimizers import Adam, Momentum
+from warplearn.training.plan import Model, Stopping
 from warplearn.training.schedules import Decay
-from warplearn.training.train import Adam, Model, Momentum, Problem, Split, Stopping, solve
+from warplearn.training.train import train as train_plans
 
-RISK = Stopping(max_iter=8, monitor="risk", perfect=False)
+RISK = Stopping(max_iter=8, monitor="loss", perfect=False)
 KINDS = pytest.mark.parametrize("batch_size", [None, 5], ids=["incremental", "batches"])
 
 
@@ -31,19 +35,19 @@ def data(rng):
 def start(seed, size=1, **numbers):
     random = np.random.default_rng(seed)
     shape = (size, 7, 3, 1)
-    rows = {"rows": [0] * size, "signs": [1.0] * size}
-    return Model(0.1 * random.normal(size=shape), np.zeros(size), **{"eta": 0.1, **numbers, **rows})
+    numbers = {"eta": 0.1, "rows": (0,) * size, **numbers}
+    return Model(0.1 * random.normal(size=shape), np.zeros(size), **numbers)
 
 
 def train(
     X, y, loss, models, stopping=RISK, *, weights=None, size=1, seed=0, shuffle=True, **options
 ):
-    """Solve with one split, a schedule that all tests share, and any options."""
-    problem = Problem(SeriesCollection.of(X), np.atleast_2d(y), loss, size)
-    ones = np.ones(len(X)) if weights is None else weights
-    split = Split(ones, np.random.RandomState(seed), shuffle)
+    """Solve with a schedule that all tests share, and any options."""
     options.setdefault("schedule", Decay(0.0))
-    return solve(problem, models, [split], stopping=stopping, **options)
+    return solve(
+        X, y, loss, models, stopping,
+        weights=weights, n_outputs=size, seed=seed, shuffle=shuffle, **options,
+    )  # fmt: skip
 
 
 def norm(solution):
@@ -56,11 +60,11 @@ def norm(solution):
 @pytest.mark.parametrize(
     ("loss", "lam", "size"), [(Logistic(), 0.0, 1), (Margin(1.0), 0.01, 1), (Margin(1.0), 0.01, 2)]
 )
-@pytest.mark.parametrize("radius", [None, 0.8])
-def test_batches_of_one_are_the_incremental_method(data, rng, loss, lam, size, radius):
+@pytest.mark.parametrize("max_norm", [None, 0.8])
+def test_batches_of_one_are_the_incremental_method(data, rng, loss, lam, size, max_norm):
     X, y = data
     options = {
-        "stopping": RISK._replace(radius=radius), "schedule": Decay(0.1),
+        "max_norm": max_norm, "schedule": Decay(0.1),
         "weights": rng.uniform(0.5, 2.0, size=20), "size": size,
     }  # fmt: skip
     (one,) = train(X, y, loss, [start(0, size, lam=lam)], **options)
@@ -98,7 +102,7 @@ def adam(beta1, beta2):
 
 
 @pytest.mark.parametrize(
-    ("optimizer", "textbook"),
+    ("solver", "textbook"),
     [
         ("sgd", heavy_ball(0.0)),
         ("momentum", heavy_ball(0.9)),
@@ -108,16 +112,18 @@ def adam(beta1, beta2):
     ],
     ids=lambda case: getattr(case, "__name__", repr(case)),
 )
-def test_full_batch_steps_by_the_textbook(data, optimizer, textbook):
+def test_full_batch_steps_by_the_textbook(data, solver, textbook):
     X, y = data
     model = start(1)
-    (got,) = train(X, y, Logistic(), [start(1)], batch_size=20, optimizer=optimizer)
+    (got,) = train(X, y, Logistic(), [start(1)], batch_size=20, solver=optimizers.resolve(solver))
     assert got.history.argmin() == 7, "the last weights must be the best"
     memories = {}, {}
     for t in range(1, 9):
         to_W, to_b = risk_gradient(X, y, model)
-        model.W = model.W - 0.1 * textbook(memories[0], to_W, t)
-        model.b = model.b - 0.1 * textbook(memories[1], to_b, t)
+        model = model._replace(
+            W=model.W - 0.1 * textbook(memories[0], to_W, t),
+            b=model.b - 0.1 * textbook(memories[1], to_b, t),
+        )
     assert got.W == pytest.approx(model.W, abs=1e-12)
     assert got.b == pytest.approx(model.b, abs=1e-12)
 
@@ -127,7 +133,7 @@ def test_projection_keeps_parameters_in_the_ball(data, batch_size):
     X, y = data
     models = [start(seed, lam=0.01) for seed in range(3)]
     free = train(X, y, Margin(1.0), models, batch_size=batch_size)
-    held = train(X, y, Margin(1.0), models, RISK._replace(radius=0.5), batch_size=batch_size)
+    held = train(X, y, Margin(1.0), models, max_norm=0.5, batch_size=batch_size)
     assert min(map(norm, free)) > 0.6
     assert max(map(norm, held)) <= 0.5 * (1 + 1e-12)
     assert max(map(norm, held)) == pytest.approx(0.5)
@@ -160,7 +166,7 @@ def test_averages_are_means_over_epochs(data, batch_size):
 @KINDS
 @pytest.mark.parametrize(
     ("loss", "lam", "monitor"),
-    [(Margin(1.0), 0.02, "accuracy"), (Margin(1.0), 0.02, "risk"), (Logistic(), 0.0, "risk")],
+    [(Margin(1.0), 0.02, "accuracy"), (Margin(1.0), 0.02, "loss"), (Logistic(), 0.0, "loss")],
 )
 def test_kept_weights_are_the_best_and_as_good_as_reported(
     data, rng, loss, lam, monitor, batch_size
@@ -176,7 +182,7 @@ def test_kept_weights_are_the_best_and_as_good_as_reported(
         assert got.risk == pytest.approx(risk, rel=1e-12)
         assert got.mistakes == np.sum((f >= 0) != (y > 0))
         assert got.n_epochs == len(got.history) == len(got.mistakes_history) == 12
-        if monitor == "risk":
+        if monitor == "loss":
             assert got.risk == got.history.min()
         else:
             fewest = got.mistakes_history == got.mistakes_history.min()
@@ -201,7 +207,7 @@ def test_stops_when_perfect(data, batch_size):
 
 
 @KINDS
-@pytest.mark.parametrize("monitor", ["accuracy", "risk"])
+@pytest.mark.parametrize("monitor", ["accuracy", "loss"])
 def test_stops_without_improvement(data, monitor, batch_size):
     X, y = data
     stopping = Stopping(max_iter=1000, monitor=monitor, patience=6, tol=0.01)
@@ -220,19 +226,21 @@ def test_divergence_is_caught_and_leaves_finite_weights(data, batch_size):
     X, y = data
     models = [start(0, eta=0.01), start(1, eta=1e3), start(2, eta=0.02)]
     stopping = RISK._replace(max_iter=200, patience=200)
-    with pytest.warns(ConvergenceWarning, match=r"1 of 3 models diverged.*smaller eta"):
-        good, bad, other = train(X, y, Squared(), models, stopping, batch_size=batch_size)
+    with pytest.warns(
+        ConvergenceWarning, match=r"1 of 3 models diverged.*smaller learning_rate_init"
+    ):
+        good, bad, other = train(X, y, LeastSquares(), models, stopping, batch_size=batch_size)
     assert bad.reason == "diverged"
     assert np.isfinite(bad.W).all()
     assert np.isfinite(bad.b).all()
     assert not np.isfinite(bad.history[-1])
     assert bad.n_epochs == len(bad.history) < 200
-    alone = train(X, y, Squared(), [models[0], models[2]], stopping, batch_size=batch_size)
+    alone = train(X, y, LeastSquares(), [models[0], models[2]], stopping, batch_size=batch_size)
     assert [good.W.tolist(), other.W.tolist()] == [found.W.tolist() for found in alone]
 
 
 @pytest.mark.filterwarnings("ignore:overflow")
-@pytest.mark.parametrize("monitor", ["accuracy", "risk"])
+@pytest.mark.parametrize("monitor", ["accuracy", "loss"])
 def test_divergence_is_caught_where_outputs_are_not_numbers(data, monitor):
     """Outputs that are NaN must not pass for outputs beyond the margin."""
     X, y = data
@@ -300,38 +308,93 @@ def test_interrupted_inside_the_kernel(data, monkeypatch):
 def test_models_do_not_see_each_other(data, rng, count):
     """In lanes of 8, 16 or 32 a model is trained as it is alone, bit for bit."""
     X, y = data
-    problem = Problem(SeriesCollection.of(X), np.stack([y, rng.permutation(y)]), Margin(1.0))
+    X, targets = SeriesCollection.of(X), np.stack([y, rng.permutation(y)])
     masks = np.stack([np.ones(20), rng.integers(0, 3, size=20)])
-    numbers = rng.uniform(0.01, 1.0, size=(count, 3))
-    models = [
-        start(i, eta=e, lam=0.4 * p, loss_parameters=(xi,)) for i, (e, p, xi) in enumerate(numbers)
-    ]
-    for i, model in enumerate(models):
-        model.rows, model.split = [i % 2], int(i >= count - 2)
-
-    def run(chosen):
-        splits = [Split(mask, np.random.RandomState(7)) for mask in masks]
-        return solve(problem, chosen, splits, schedule=Decay(0.0), stopping=RISK)
-
-    together = run(models)
+    plans = []
+    for i, (eta, p, xi) in enumerate(rng.uniform(0.01, 1.0, size=(count, 3))):
+        model = start(i, eta=eta, lam=0.4 * p, loss_parameters=(xi,), rows=(i % 2,))
+        options = {"weights": masks[int(i >= count - 2)], "seed": 7, "schedule": Decay(0.0)}
+        plans.append(plan_of(X, targets, Margin(1.0), [model], RISK, **options))
+    together = train_plans(plans)
     for i in (0, 1, count - 2, count - 1):
-        (alone,) = run([models[i]])
-        assert together[i].W.tolist() == alone.W.tolist()
-        assert together[i].b.tolist() == alone.b.tolist()
-        assert together[i].history == pytest.approx(alone.history, rel=1e-13)
+        ((alone,),) = train_plans([plans[i]])
+        (beside,) = together[i]
+        assert beside.W.tolist() == alone.W.tolist()
+        assert beside.b.tolist() == alone.b.tolist()
+        assert beside.history == pytest.approx(alone.history, rel=1e-13)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"optimizer": "adam"}, "optimizer='adam' needs a batch_size, got batch_size=None"),
-        ({"optimizer": "newton", "batch_size": 4}, "optimizer must be one of .* got 'newton'"),
-        ({"optimizer": 3, "batch_size": 4}, "optimizer must be one of .* got 3"),
-    ],
-)
-def test_wrong_optimizers_are_named(data, options, message):
-    with pytest.raises(ValueError, match=message):
-        train(*data, Logistic(), [start(0)], **options)
+def test_plans_of_different_kinds_are_trained_in_one_call(data):
+    """Losses, sizes, methods and data may differ: the result is that of each plan alone."""
+    X, y = data
+    short = start(3)._replace(W=start(3).W[:, :5])
+    plans = [
+        plan_of(X, y, Margin(1.0), [start(0), start(1)], RISK),
+        plan_of(X, y, Logistic(), [start(1)], RISK),
+        plan_of(X, y, Margin(1.0), [start(2, 2)], RISK, n_outputs=2),
+        plan_of(X, y, Margin(1.0), [start(0)], RISK, batch_size=5),
+        plan_of(X[:, :5], y, Margin(1.0), [short], RISK),
+    ]
+    before = [model.W.copy() for plan in plans for model in plan.models]
+    together = train_plans(plans)
+    alone = [train_plans([plan])[0] for plan in plans]
+    assert [len(own) for own in together] == [2, 1, 1, 1, 1]
+    for one, other in zip(together, alone, strict=True):
+        assert [s.W.tolist() for s in one] == [s.W.tolist() for s in other]
+    after = [model.W for plan in plans for model in plan.models]
+    assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=True)), "plans changed"
+
+
+@KINDS
+def test_held_out_examples_are_judged_and_not_trained_on(data, batch_size):
+    X, y = data
+    plan = plan_of(X, y, Logistic(), [start(0)], RISK, batch_size=batch_size)
+    cases, held_out = np.arange(12), np.arange(12, 20)
+    held = plan._replace(examples=replace(plan.examples, cases=cases, held_out=held_out))
+    ((got,),) = train_plans([held])
+    f = elastic_inner_product(X[12:], got.W[0, ..., 0]) + got.b[0]
+    assert got.risk == pytest.approx(np.logaddexp(0, -y[12:] * f).mean())
+    assert got.risk == got.history.min()
+    seen = plan_of(X[:12], y[:12], Logistic(), [start(0)], RISK, batch_size=batch_size)
+    ((alone,),) = train_plans([seen])
+    assert not np.array_equal(got.history, alone.history)
+    other = X.copy()
+    other[12:] += 100.0
+    ((moved,),) = train_plans([held._replace(X=SeriesCollection.of(other))])
+    best = int(got.history.argmin()) == int(moved.history.argmin())
+    assert not best or moved.W.tolist() == got.W.tolist()
+
+
+@KINDS
+def test_going_on_is_as_if_never_stopped(data, batch_size):
+    """Means over epochs, and the memory of a solver, are carried from run to run."""
+    X, y = data
+    options = {"average": True, "shuffle": False, "schedule": Decay(0.1), "batch_size": batch_size}
+    if batch_size is not None:
+        options["solver"] = Adam()
+    once = RISK._replace(max_iter=1)
+    (whole,) = solve(X, y, Logistic(), [start(0, eta=0.01)], RISK._replace(max_iter=4), **options)
+    model, history = start(0, eta=0.01), []
+    for epoch in range(4):
+        (piece,) = solve(X, y, Logistic(), [model], once, first_epoch=epoch, **options)
+        history.append(piece.history[0])
+        W, b = piece.state.parameters
+        model = model._replace(W=W, b=b, state=piece.state)
+    assert piece.state.n_averaged == 4
+    assert history == pytest.approx(whole.history, rel=1e-12)
+    assert piece.W == pytest.approx(whole.state.mean[0], rel=1e-12)
+    assert whole.history.argmin() == 3, "the last weights must be the best"
+
+
+@pytest.mark.parametrize("wrong", ["newton", 3, Adam])
+def test_wrong_solvers_are_named(wrong):
+    with pytest.raises((TypeError, ValueError), match="solver must be one of .* got"):
+        optimizers.resolve(wrong)
+
+
+def test_other_steps_need_batches(data):
+    with pytest.raises(ValueError, match=r"solver=Adam.* needs a batch_size, got batch_size=None"):
+        train(*data, Logistic(), [start(0)], solver=Adam())
 
 
 def test_progress_is_shown_on_request(data, capsys):
