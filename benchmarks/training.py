@@ -20,11 +20,20 @@ from warplearn.linear_model.classifiers import ElasticLinearSVC, ElasticLogistic
 from warplearn.model_selection import ElasticGridSearchCV
 from warplearn.training.incremental import Bank
 from warplearn.training.losses import Logistic
+from warplearn.training.plan import (
+    Examples,
+    Model,
+    Objective,
+    Plan,
+    Procedure,
+    Stopping,
+    group_plans,
+)
 from warplearn.training.schedules import Decay
-from warplearn.training.train import Model, Problem, Split, Stopping, solve
+from warplearn.training.train import train
 
 # No model is at its end before the last epoch: everybody does the same work.
-_ALL_EPOCHS = {"monitor": "risk", "perfect": False, "patience": 10**6}
+_ALL_EPOCHS = {"monitor": "loss", "perfect": False, "patience": None}
 
 
 def _models(X: SeriesCollection, m: int, count: int) -> list[Model]:
@@ -36,18 +45,20 @@ def _models(X: SeriesCollection, m: int, count: int) -> list[Model]:
     ]
 
 
-def _split(X: SeriesCollection) -> Split:
-    return Split(np.ones(len(X)), np.random.RandomState(0))
+def _plan(X: SeriesCollection, y: np.ndarray, models: list[Model], epochs: int) -> Plan:
+    """Logistic models on all series."""
+    stopping = Stopping(max_iter=epochs, **_ALL_EPOCHS)
+    procedure = Procedure(schedule=Decay(), stopping=stopping)
+    examples = Examples(np.arange(len(X)), np.ones(len(X)))
+    return Plan(X, y[None], Objective(Logistic()), procedure, examples, tuple(models))
 
 
 def lanes_against_turns() -> None:
     print("\n16 logistic models in lanes against the same 16 one after the other (20 epochs)")
     X, y = gunpoint()
-    problem = Problem(X, y[None], Logistic())
-    stopping = Stopping(max_iter=20, **_ALL_EPOCHS)
 
     def run(models: list[Model]) -> None:
-        solve(problem, models, [_split(X)], schedule=Decay(), stopping=stopping, n_jobs=1)
+        train([_plan(X, y, models, 20)], n_jobs=1)
 
     models = _models(X, 15, 16)
 
@@ -62,12 +73,9 @@ def lanes_against_turns() -> None:
 def epoch_against_limit() -> None:
     print("\nAn epoch of 16 logistic models in lanes (m = 15, float32) against the CPU's limit")
     X, y = gunpoint()
-    problem = Problem(X, y[None], Logistic())
     epochs = 20
-    stopping = Stopping(max_iter=10**9, **_ALL_EPOCHS)
-    bank = Bank(
-        problem, _models(X, 15, 16), [_split(X)], schedule=Decay(), stopping=stopping, n_jobs=1
-    )
+    ((group, _),) = group_plans([_plan(X, y, _models(X, 15, 16), 10**9)])
+    bank = Bank(group, n_jobs=1)
     limit, limit_cells = limit_run(np.float32)
     times = best_times({"limit": limit, "epochs": lambda: bank.run(epochs)}, repeats=15)
     # Every epoch trains on all series, and scores all of them once more to compute the risk.
@@ -78,19 +86,21 @@ def epoch_against_limit() -> None:
 
 
 def search_against_sklearn() -> None:
-    threads = thread_count(None)
+    threads = thread_count(-1)
     print(
         "\nGrid search, 11 rates x 10 lambdas x 10 folds, elastic SVM, 100 epochs, "
         f"against scikit-learn's with {threads} threads"
     )
     X, y = gunpoint()
-    estimator = ElasticLinearSVC(max_iter=100, early_stopping="none", random_state=0, n_jobs=1)
-    grid = {"eta": 2.0 ** np.arange(-10, 1), "lam": 2.0 ** np.arange(-10, 0)}
+    estimator = ElasticLinearSVC(
+        max_iter=100, monitor="loss", tol=None, polarity="first", random_state=0, n_jobs=1
+    )
+    grid = {"learning_rate_init": 2.0 ** np.arange(-10, 1), "alpha": 2.0 ** np.arange(-10, 0)}
     cv = StratifiedKFold(10)
     table = X.values[:, :, 0]
 
     def ours() -> ElasticGridSearchCV:
-        return ElasticGridSearchCV(estimator, grid, cv=cv, refit=False).fit(table, y)
+        return ElasticGridSearchCV(estimator, grid, cv=cv, refit=False, n_jobs=-1).fit(table, y)
 
     def theirs() -> GridSearchCV:
         from joblib import parallel_backend
@@ -164,18 +174,14 @@ def lone_fit_against_plain_loop() -> None:
     for length, m, least in ((150, 15, 1.4), (426, 43, 2.5)):
         X, y = bumps(50, length)
         series = SeriesCollection.of(X)
-        problem = Problem(series, y[None], Logistic())
         model = _models(series, m, 1)[0]
-        stopping = Stopping(max_iter=30, **_ALL_EPOCHS)
         rng = np.random.RandomState(0)
         orders = np.stack([rng.permutation(len(X)) for _ in range(30)])
         found = {}
 
-        def ours(problem=problem, model=model, stopping=stopping, series=series, found=found):
-            split = Split(np.ones(len(series)), np.random.RandomState(0))
-            found["ours"] = solve(
-                problem, [model], [split], schedule=Decay(), stopping=stopping, n_jobs=1
-            )[0].W[0, :, :, 0]
+        def ours(model=model, series=series, y=y, found=found):
+            ((solution,),) = train([_plan(series, y, [model], 30)], n_jobs=1)
+            found["ours"] = solution.W[0, :, :, 0]
 
         def plain(X=X, y=y, model=model, orders=orders, found=found):
             W = model.W[0, :, :, 0].copy()
@@ -191,7 +197,7 @@ def prediction_against_neighbours() -> None:
     print("\nPrediction of 10,000 series against 1-NN DTW over 50 training series (our kernels)")
     X, y = bumps(50, 150)
     many, _ = bumps(10_000, 150, seed=1)
-    model = ElasticLogisticRegression(random_state=0, n_jobs=1).fit(X, y)
+    model = ElasticLogisticRegression(polarity="first", random_state=0, n_jobs=1).fit(X, y)
     times = best_times(
         {
             "elastic": partial(model.predict, many),
@@ -208,11 +214,11 @@ def memory() -> None:
     series = SeriesCollection.of(X)
     models = _models(series, 100, 32)
     weights = 32 * models[0].W.nbytes
-    problem = Problem(series, y[None], Logistic())
-    stopping = Stopping(max_iter=2, **_ALL_EPOCHS)
-    solve(problem, models, [_split(series)], schedule=Decay(), stopping=stopping, n_jobs=1)
+    plan = _plan(series, y, models, 2)
+    train([plan], n_jobs=1)
+    ((group, _),) = group_plans([plan])
     tracemalloc.start()
-    bank = Bank(problem, models, [_split(series)], schedule=Decay(), stopping=stopping, n_jobs=1)
+    bank = Bank(group, n_jobs=1)
     bank.run(2)
     solutions = bank.solutions()
     peak = tracemalloc.get_traced_memory()[1]
