@@ -1,1 +1,29 @@
 """Elastic linear models."""
+
+from warplearn.linear_model.classifiers import (
+    ElasticAdaline,
+    ElasticLinearSVC,
+    ElasticLogisticRegression,
+    ElasticMarginPerceptron,
+    ElasticPerceptron,
+)
+from warplearn.linear_model.explanation import (
+    Explanation,
+)
+from warplearn.linear_model.polarity import (
+    Polarity,
+)
+from warplearn.linear_model.regressors import (
+    ElasticLinearRegression,
+)
+
+__all__ = [
+    "ElasticAdaline",
+    "ElasticLinearRegression",
+    "ElasticLinearSVC",
+    "ElasticLogisticRegression",
+    "ElasticMarginPerceptron",
+    "ElasticPerceptron",
+    "Explanation",
+    "Polarity",
+]

@@ -243,8 +243,3 @@ class GradientEstimator(BaseEstimator, metaclass=ABCMeta):
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
         return tags
-
-
-def random_state_of(estimator: Any) -> np.random.RandomState:
-    """The random source that a fit of an estimator begins with."""
-    return check_random_state(getattr(estimator, "random_state", None))
