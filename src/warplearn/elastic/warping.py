@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warplearn._kernels.drivers.evaluate import evaluate
-from warplearn._kernels.recursion.local import Traits
 from warplearn.elastic.bands import Band, BandLike, resolve_band
-from warplearn.elastic.costs import resolve_distance
+from warplearn.elastic.costs import Traits, resolve_distance
 from warplearn.series.collection import SeriesCollection, common_dtype, single
 
 _BLOCK_BYTES = 2**26
