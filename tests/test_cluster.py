@@ -300,8 +300,8 @@ def test_symbols(rng):
         np.testing.assert_array_equal(model.predict(words), labels)
     given = ElasticKMeans(2, init=["AB", "BC"], alphabet=Alphabet("CBA"), max_iter=1).fit(words)
     np.testing.assert_array_equal(given.labels_, np.repeat([0, 1], 6))
-    with pytest.raises(ValueError, match="'D' at case 0"):
-        given.predict(["ABD"])
+    with pytest.raises(ValueError, match="'X' at case 0"):
+        given.predict(["ABX"])
 
 
 class OneSided(NamedTuple):

@@ -1,12 +1,8 @@
 """Nearest neighbours and nearest prototypes under dynamic time warping."""
 
-from warplearn.neighbors.nearest import (
-    DTWNeighborsClassifier,
-    DTWNeighborsRegressor,
-    NearestNeighbors,
-    nearest_neighbors,
-)
+from warplearn.neighbors.nearest import DTWNeighborsClassifier, DTWNeighborsRegressor
 from warplearn.neighbors.prototypes import ElasticLVQClassifier, NearestPrototypeClassifier
+from warplearn.neighbors.search import NearestNeighbors, nearest_neighbors
 
 __all__ = [
     "DTWNeighborsClassifier",
