@@ -17,8 +17,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names, _check_sample_weight, column_or_1d
 
 from warplearn.series.collection import SeriesCollection
-from warplearn.series.scaling import element_scales as element_scales
-from warplearn.series.scaling import standardized as standardized
 from warplearn.series.symbols import Alphabet
 
 SHORTER_SERIES_ARE_VALID = (

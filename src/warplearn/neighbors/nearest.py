@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import r2_score
-from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from warplearn.averaging.objective import Array
-from warplearn.base import check_labels, check_series
+from warplearn.base import check_labels, check_series, check_targets
 from warplearn.elastic.bands import BandLike
 from warplearn.elastic.costs import resolve_distance
 from warplearn.neighbors.search import NearestNeighbors, nearest_neighbors
@@ -67,10 +67,10 @@ class _DTWNeighbors(BaseEstimator):
         raise NotImplementedError
 
     def _remember(self, X: SeriesCollection, targets: Array) -> None:
-        """Keep copies of the series, and choose the band."""
+        """Keep copies of series and targets, and choose the band."""
         resolve_distance(self.cost)
         self._values, self._lengths = np.array(X.values), np.array(X.lengths)
-        self._targets = targets
+        self._targets = np.array(targets)
         if not isinstance(self.band, (Sequence, np.ndarray)) or isinstance(self.band, str):
             self.band_ = self.band
             return
@@ -287,16 +287,7 @@ class DTWNeighborsRegressor(RegressorMixin, _DTWNeighbors):
         y : array of shape (cases,)
         """
         collection = check_series(self, X, reset=True)
-        if y is None:
-            raise ValueError("This estimator requires y to be passed, but the target y is None")
-        targets = column_or_1d(y, dtype=np.float64, warn=True)
-        assert_all_finite(targets, input_name="y")
-        if len(targets) != len(collection):
-            raise ValueError(
-                "X and y must have as many cases: Found input variables with inconsistent numbers "
-                f"of samples: [{len(collection)}, {len(targets)}]"
-            )
-        self._remember(collection, targets)
+        self._remember(collection, column_or_1d(check_targets(collection, y), warn=True))
         return self
 
     def _decide(self, targets: Array, votes: Array) -> Array:
