@@ -23,7 +23,8 @@ from warplearn.torch import ElasticNetClassifier
 def contributions(model, x):
     """What each time point of a series adds to the output for the second class."""
     net = model.net()
-    features = torch.as_tensor((x - model.mean_) / model.scale_, dtype=torch.float32).T[None]
+    scaled = (np.atleast_2d(x) - model.mean_[:, None]) / model.scale_[:, None]
+    features = torch.as_tensor(scaled, dtype=torch.float32)[None]
     with torch.no_grad():
         for block in net.blocks:
             features = block(features, None)
@@ -47,7 +48,7 @@ def main(name="WarpedBumps"):
         speaks = contributions(model, x)
         most = np.abs(speaks).max()
         points = axis.scatter(
-            np.arange(len(x)), x[:, 0], c=speaks, cmap="coolwarm", vmin=-most, vmax=most, s=12
+            np.arange(len(x)), x, c=speaks, cmap="coolwarm", vmin=-most, vmax=most, s=12
         )
         axis.set(title=f"a series of class {label}", xlabel="time")
     figure.colorbar(points, ax=axes[1:], label=f"speaks for {model.classes_[1]}")

@@ -47,7 +47,7 @@ def two_threads():
 
 def _real_series(name, part, count):
     """The first `count` series of a set, without their labels and their padding."""
-    return [x[:, 0] for x in loaded(name, part).X[:count]]
+    return list(loaded(name, part).X[:count])
 
 
 @pytest.fixture(scope="session")

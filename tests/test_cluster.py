@@ -1,14 +1,19 @@
 """Clusters: descent, seeding, batches, maps and trees, and tslearn from the same seeds."""
 
+from typing import NamedTuple
+
+import naive
 import numpy as np
 import pytest
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
+from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 from ucr import labelled
 
-from warplearn import SeriesCollection, pairwise_dtw
+from warplearn import Alphabet, SeriesCollection, pairwise_dtw
 from warplearn.cluster import ElasticAgglomerative, ElasticKMeans, ElasticSOM, kmeans
+from warplearn.elastic.costs import like, maximum, register, where
 from warplearn.mean import elastic_mean
 
 
@@ -38,10 +43,12 @@ def test_finds_the_groups(init, groups):
 
 def test_inertia_never_increases(groups, capsys):
     X, _ = groups
-    ElasticKMeans(4, init=X[:4], tol=0, mean_iter=1, max_iter=12, verbose=1).fit(X)
-    shown = [float(line.split()[-1]) for line in capsys.readouterr().out.splitlines()]
-    assert len(shown) > 3
-    assert (np.diff(shown) <= 0).all()
+    model = ElasticKMeans(4, init=X[:4], tol=0, mean_iter=1, max_iter=12, verbose=1).fit(X)
+    (history,) = model.history_
+    assert len(history) > 3
+    assert (np.diff(history) <= 0).all()
+    printed = [float(line.split()[-1]) for line in capsys.readouterr().out.splitlines()]
+    np.testing.assert_allclose(printed, history, rtol=1e-5)
 
 
 def test_one_cluster_is_the_mean(groups):
@@ -231,3 +238,108 @@ def test_inertia_is_at_most_that_of_tslearn(name, rng):
     theirs = peer.TimeSeriesKMeans(k, metric="dtw", init=start[..., None], max_iter=3)
     theirs.fit(X[..., None])
     assert ours.inertia_ <= inertia_of(X, theirs.cluster_centers_[..., 0]) * (1 + 1e-6)
+
+
+# Other costs
+
+
+COSTS = ["absolute", "gaussian"]
+
+
+@pytest.mark.parametrize("cost", COSTS)
+@pytest.mark.parametrize(
+    "model",
+    [
+        ElasticKMeans(3, n_init=3, max_iter=5, mean_iter=3, random_state=0),
+        ElasticKMeans(3, batch_size=10, n_init=3, max_iter=3, random_state=0),
+        ElasticAgglomerative(3, max_iter=3),
+        ElasticAgglomerative(3, linkage="average", max_iter=0),
+    ],
+    ids=["kmeans", "batches", "ahc", "medoids"],
+)
+def test_other_costs(model, cost, groups):
+    X, labels = groups
+    model = clone(model).set_params(cost=cost).fit(X)
+    assert adjusted_rand_score(labels, model.labels_) > 0.9
+    distances = naive.pairwise(X[::5], model.cluster_centers_, cost=cost)
+    np.testing.assert_allclose(model.transform(X[::5]), distances)
+    np.testing.assert_array_equal(model.predict(X[::5]), distances.argmin(axis=1))
+    if isinstance(model, ElasticKMeans):
+        least = pairwise_dtw(X, model.cluster_centers_, cost=cost).min(axis=1)
+        assert model.inertia_ == pytest.approx((least**2 if cost == "gaussian" else least).sum())
+
+
+@pytest.mark.parametrize("cost", COSTS)
+def test_maps_of_other_costs(cost, groups):
+    X, _ = groups
+    model = ElasticSOM((2, 2), cost=cost, max_iter=6, random_state=0).fit(X)
+    (history,) = model.history_
+    assert len(history) == 7
+    assert history[-1] < 0.8 * history[0]
+    least = pairwise_dtw(X, model.cluster_centers_, cost=cost).min(axis=1)
+    assert model.quantization_error_ == history[-1] == pytest.approx(least.mean())
+
+
+@pytest.mark.parametrize("cost", COSTS)
+def test_partial_fit_with_other_costs_lowers_the_inertia(cost, groups):
+    X, _ = groups
+    model = ElasticKMeans(3, cost=cost, random_state=0)
+    inertia = [model.partial_fit(X).inertia_ for _ in range(6)]
+    assert inertia[-1] < inertia[0]
+
+
+def test_symbols(rng):
+    words = ["A" * i + "B" * (9 - i) for i in range(2, 8)] + [
+        "B" * i + "C" * 3 for i in range(1, 7)
+    ]
+    for model in (ElasticKMeans(2, n_init=3, random_state=0), ElasticAgglomerative(2)):
+        labels = model.fit(words).labels_
+        assert len(set(labels[:6])) == len(set(labels[6:])) == 1
+        assert labels[0] != labels[-1]
+        assert model.alphabet_.symbols == ("A", "B", "C")
+        np.testing.assert_array_equal(model.predict(words), labels)
+    given = ElasticKMeans(2, init=["AB", "BC"], alphabet=Alphabet("CBA"), max_iter=1).fit(words)
+    np.testing.assert_array_equal(given.labels_, np.repeat([0, 1], 6))
+    with pytest.raises(ValueError, match="'X' at case 0"):
+        given.predict(["ABX"])
+
+
+class OneSided(NamedTuple):
+    """Twice as dear where x is the greater: not symmetric."""
+
+
+def _one_sided(cost, x, w):
+    return -maximum(2.0 * (x - w), w - x)
+
+
+def _one_sided_gradient(cost, x, w):
+    slope = where(x > w, like(x, -2.0), like(x, 1.0))
+    return slope, -slope
+
+
+register(OneSided, _one_sided, _one_sided_gradient)
+
+
+def test_asymmetric_costs_go_from_series_to_centres(groups):
+    X, labels = groups
+    model = ElasticKMeans(3, cost=OneSided(), n_init=3, max_iter=3, random_state=0).fit(X)
+    assert adjusted_rand_score(labels, model.labels_) > 0.9
+    ref = naive.pairwise(
+        X[:2], model.cluster_centers_, cost="absolute",
+        score=lambda x, w: -max(2 * (x - w), w - x),
+    )  # fmt: skip
+    np.testing.assert_allclose(model.transform(X[:2]), ref)
+    with pytest.raises(ValueError, match=r"cost must be symmetric .* got OneSided\(\)"):
+        ElasticAgglomerative(3, cost=OneSided()).fit(X)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [ElasticKMeans(2), ElasticSOM((1, 2)), ElasticAgglomerative(2), ElasticKMeans(2, batch_size=2)],
+)
+@pytest.mark.parametrize(
+    ("cost", "says"), [("mismatch", "derivative 0"), ("product", "a distance")]
+)
+def test_costs_without_means(model, cost, says):
+    with pytest.raises(ValueError, match=f"cost.*{says}"):
+        clone(model).set_params(cost=cost).fit(np.arange(12.0).reshape(4, 3))

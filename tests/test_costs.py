@@ -14,10 +14,10 @@ from warplearn.elastic import costs
 from warplearn.elastic.costs import (
     Gaussian,
     absolute,
-    define,
-    define_induced,
     like,
     maximum,
+    register,
+    register_induced,
     root,
     where,
 )
@@ -41,7 +41,7 @@ def _huber_gradient(cost, x, w):
     return -slope, slope
 
 
-define(Huber, _huber, _huber_gradient, symmetric=True)
+register(Huber, _huber, _huber_gradient, symmetric=True)
 
 
 def naive_huber(delta):
@@ -66,14 +66,14 @@ def _pinball_gradient(cost, x, w):
     return slope, -slope
 
 
-define(Pinball, _pinball, _pinball_gradient)
+register(Pinball, _pinball, _pinball_gradient)
 
 
 class Linear(NamedTuple):
-    """Induced by the kernel `x w`: the squared difference once more."""
+    """Induced by the similarity kernel `x w`: the squared difference once more."""
 
 
-define_induced(Linear, lambda cost, x, w: x * w, lambda cost, x, w: (w, x))
+register_induced(Linear, lambda cost, x, w: x * w, lambda cost, x, w: (w, x))
 
 
 class Root(NamedTuple):
@@ -90,7 +90,7 @@ def _root_gradient(cost, x, w):
     return slope, -slope
 
 
-define(Root, _root, _root_gradient)
+register(Root, _root, _root_gradient)
 
 
 # --- Values and gradients
@@ -175,13 +175,42 @@ class Unknown(NamedTuple):
 @pytest.mark.parametrize("cost", [Unknown(), Huber, Unknown, (1.0,), None, 3])
 def test_what_is_no_cost(cost):
     for function in (lambda c: dtw([1.0], [2.0], cost=c), costs.resolve):
-        with pytest.raises(TypeError, match=r"cost must be one of .*define, got"):
+        with pytest.raises(TypeError, match=r"cost must be one of .*register, got"):
             function(cost)
 
 
 def test_a_misspelt_name_is_told_the_names():
     with pytest.raises(ValueError, match=r"\['absolute', 'gaussian', .*\].* got 'sqared'"):
         elastic_distance([[1.0]], [[1.0]], cost="sqared")
+
+
+class Steps(NamedTuple):
+    """Costs 1 a unit of difference begun, and has no derivative but 0."""
+
+    width: float = 1.0
+
+
+def _steps(cost, x, w):
+    u = absolute(x - w)
+    return -where(u > cost.width, like(x, 1.0), like(x, 0.0))
+
+
+register(Steps, _steps, None, name="steps", symmetric=True)
+
+
+def test_a_registered_name_stands_for_the_defaults():
+    x, y = [0.0, 0.5, 3.0], [0.0, 5.0]
+    assert costs.resolve("steps") == (Steps(), costs.Traits(symmetric=True, differentiable=False))
+    assert dtw(x, y, cost="steps") == dtw(x, y, cost=Steps()) == 1.0
+    assert dtw(x, y, cost=Steps(9.0)) == 0.0
+    with pytest.raises(ValueError, match="cost must be one of .*'squared', 'steps'"):
+        dtw(x, y, cost="step")
+
+
+def test_without_a_gradient_the_derivative_is_zero():
+    found = value_and_gradient([[0.0, 2.0]], np.ones((2, 2)), cost="steps")
+    assert not found.W.any()
+    assert not found.X.any()
 
 
 def test_parameters_must_be_numbers():
@@ -194,7 +223,7 @@ def test_parameters_must_be_numbers():
 MODULE = """
 from typing import NamedTuple
 from numba import njit
-from warplearn.elastic.costs import absolute, define, maximum, root, where
+from warplearn.elastic.costs import absolute, maximum, register, root, where
 FACTOR = 2.0
 TABLE = (1.0, 5.0)
 @njit
@@ -210,7 +239,7 @@ def score(cost, x, w, power=1.0):
     return -(cost.a * FACTOR * TABLE[1] * power * inner + 0.5 * compiled(helper(x)))
 def gradient(cost, x, w):
     return x, w
-define(Cost, score, gradient)
+register(Cost, score, gradient)
 """
 EDITS = {
     "a constant": ("0.5 *", "0.25 *"),
@@ -258,14 +287,14 @@ print(json.dumps([found, hits, misses]))
 """
 COST = """
 from typing import NamedTuple
-from warplearn.elastic.costs import absolute, define
+from warplearn.elastic.costs import absolute, register
 class Cost(NamedTuple):
     factor: float = 1.0
 def score(cost, x, w):
     return -cost.factor * SCALE * absolute(x - w)
 def gradient(cost, x, w):
     return x, w
-define(Cost, score, gradient)
+register(Cost, score, gradient)
 """
 
 

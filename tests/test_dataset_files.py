@@ -54,7 +54,7 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize("suffix", [".tsv", ".txt"])
 def test_one_channel(suffix, folder):
     found = datasets.read(write(folder, suffix, GOOD[suffix]))
-    assert [x[:, 0].tolist() for x in found.X] == [[1.5, 2, 3], [4, 5]]
+    assert [x.tolist() for x in found.X] == [[1.5, 2, 3], [4, 5]]
     assert found.y.tolist() == [1, -1]
     assert found.name == "Two"
     assert found.source.endswith(f"Two_TRAIN{suffix}")
@@ -63,7 +63,7 @@ def test_one_channel(suffix, folder):
 @pytest.mark.parametrize("suffix", [".ts", ".arff"])
 def test_two_channels_of_unequal_length(suffix, folder):
     found = datasets.read(write(folder, suffix, GOOD[suffix]))
-    assert [x.T.tolist() for x in found.X] == [[[1, 2, 3], [4, 5, 6]], [[7, 8], [9, 10]]]
+    assert [x.tolist() for x in found.X] == [[[1, 2, 3], [4, 5, 6]], [[7, 8], [9, 10]]]
     assert found.y.tolist() == ["up", "down"]
 
 
@@ -109,7 +109,7 @@ def test_npz(dtype, channels, folder, rng):
     found = datasets.read(file)
     assert found.X.dtype == dtype
     assert found.X.lengths.tolist() == [5, 3, 5]
-    np.testing.assert_array_equal(found.X[1].T.squeeze(), X[1, ..., :3])
+    np.testing.assert_array_equal(found.X[1], X[1, ..., :3])
     assert found.y.tolist() == ["a", "b", "a"]
 
 
@@ -118,12 +118,12 @@ def test_parquet(folder):
     flat = {"label": [3, 4], "t0": [1, 2], "t1": [0.5, 1.5], "t2": [2.5, None]}
     polars.DataFrame(flat).write_parquet(file)
     found = datasets.read(file)
-    assert [x[:, 0].tolist() for x in found.X] == [[1, 0.5, 2.5], [2, 1.5]]
+    assert [x.tolist() for x in found.X] == [[1, 0.5, 2.5], [2, 1.5]]
     assert found.y.tolist() == [3, 4]
     nested = {"kind": ["a", "b"], "u": [[1.0, 2.0], [3.0]], "v": [[4.0, 5.0], [6.0]]}
     polars.DataFrame(nested).write_parquet(file)
     found = datasets.read_parquet(file, label="kind")
-    assert [x.T.tolist() for x in found.X] == [[[1, 2], [4, 5]], [[3], [6]]]
+    assert [x.tolist() for x in found.X] == [[[1, 2], [4, 5]], [[3], [6]]]
     assert found.y.tolist() == ["a", "b"]
     with pytest.raises(MalformedFileError, match="all hold lists, or all hold numbers"):
         datasets.read(file)  # `kind` would be a channel
@@ -151,7 +151,7 @@ def collections(draw, max_channels):
 def check_same(found, X, y):
     assert len(found.X) == len(X)
     for ref, got in zip(X, found.X, strict=True):
-        np.testing.assert_array_equal(got.T, ref)
+        np.testing.assert_array_equal(np.atleast_2d(got), ref)
     try:
         whole = y.dtype.kind == "i" or np.all(np.abs(y.astype(float)) < 2**53)
         whole = whole and np.array_equal(y.astype(float), y.astype(float).round())

@@ -138,7 +138,7 @@ def put(folder, name="Mine", splits=("TRAIN", "TEST"), suffix=".tsv", label=1):
 def test_load_from_a_directory(tmp_path):
     put(tmp_path / "Mine")
     train = datasets.load("Mine", "train", tmp_path)
-    assert train.X[0][:, 0].tolist() == [0.5, 5]
+    assert train.X[0].tolist() == [0.5, 5]
     assert train.name == "Mine"
     assert train.source == str(tmp_path / "Mine" / "Mine_TRAIN.tsv")
     both = datasets.load("Mine", directory=tmp_path)

@@ -61,7 +61,7 @@ def points(line):
 
 
 def test_alignment(ax, data):
-    x, y = data.X[0][:, 0], data.X[1][:90, 0]
+    x, y = data.X[0], data.X[1][:90]
     shown = AlignmentDisplay.from_series(x, y, band=0.5).plot(ax, gap=10.0)
     assert shown.ax_ is ax
     assert shown.figure_ is ax.figure
@@ -83,7 +83,7 @@ def test_series_do_not_touch_by_default(ax):
 
 
 def test_warping_path(ax, data):
-    x, y = data.X[0][:, 0], data.X[1][:, 0]
+    x, y = data.X[0], data.X[1]
     shown = WarpingPathDisplay.from_series(x, y, band=10).plot(ax)
     path, distance = warping_path(x, y, 10)
     np.testing.assert_array_equal(points(ax.lines[0]), path)
@@ -95,10 +95,10 @@ def test_warping_path(ax, data):
 
 def test_weights_and_path(ax, model, gestures):
     x = gestures.X[3]
-    shown = WeightMatrixDisplay.from_estimator(model, x.T, unit=2, channel=1)
+    shown = WeightMatrixDisplay.from_estimator(model, x, unit=2, channel=1)
     shown.plot(ax, colorbar=False)
     np.testing.assert_array_equal(ax.images[0].get_array(), model.coef_[2, :, :, 1].T)
-    np.testing.assert_array_equal(points(ax.lines[0]), active_path(x.T, model.coef_[2]))
+    np.testing.assert_array_equal(points(ax.lines[0]), active_path(x, model.coef_[2]))
     low, high = shown.image_.get_clim()
     assert -low == high == np.abs(model.coef_[2, :, :, 1]).max()
     with pytest.raises(ValueError, match="unit must be from 0 to 3, got 4"):
@@ -114,15 +114,15 @@ def test_weights_without_a_path(ax, model):
 @pytest.mark.parametrize("target", [None, "square"])
 def test_contributions(ax, model, gestures, target):
     x = gestures.X[4]
-    shown = ContributionsDisplay.from_estimator(model, x.T, target=target, channel=2).plot(ax)
-    predicted = model.predict([x.T])[0]
+    shown = ContributionsDisplay.from_estimator(model, x, target=target, channel=2).plot(ax)
+    predicted = model.predict([x])[0]
     code = model.classes_.tolist().index(predicted if target is None else target)
-    decision = model.decision_function([x.T])[0, code]
+    decision = model.decision_function([x])[0, code]
     assert shown.decision == pytest.approx(decision, rel=1e-4)
     assert shown.bias + np.sum(shown.contributions) == pytest.approx(decision, rel=1e-4)
     heights = [bar.get_height() for bar in shown.bars_]
     np.testing.assert_allclose(heights, shown.contributions, rtol=1e-6)
-    np.testing.assert_array_equal(ax.lines[0].get_ydata(), x[:, 2])
+    np.testing.assert_array_equal(ax.lines[0].get_ydata(), x[2])
     assert f"predicted {predicted}" in ax.get_title()
 
 
@@ -258,7 +258,7 @@ def test_critical_difference(ax):
 
 
 def test_new_axes_are_made(data):
-    shown = AlignmentDisplay.from_series(data.X[0].T, data.X[1].T).plot()
+    shown = AlignmentDisplay.from_series(data.X[0], data.X[1]).plot()
     assert shown.ax_ in shown.figure_.axes
     matplotlib.pyplot.close(shown.figure_)
 

@@ -97,3 +97,26 @@ def test_longer_series_do_not_fit(X):
     model = ElasticEmbedding().fit(X[:, :8])
     with pytest.raises(ValueError, match=r"X\[0\] has length 20, but the matrices .* have 8 rows"):
         model.transform(X)
+
+
+@pytest.mark.parametrize("space", ["matrix", "series"])
+def test_other_costs_choose_path_and_mean(space, X):
+    model = ElasticEmbedding(space, cost="absolute", length=4, max_iter=5).fit(X)
+    mean = elastic_mean(X, space=space, cost="absolute", length=4, max_iter=5).mean
+    np.testing.assert_array_equal(model.base_, mean)
+    got = model.transform(X)
+    for x, row in zip(X, got, strict=True):
+        if space == "matrix":
+            ref = embed(x, mean, active_path(x, mean, cost="absolute"))
+        else:
+            path = warping_path(x, mean, cost="absolute").path
+            ref = [x[path[path[:, 1] == j, 0]].mean() for j in range(4)]
+        np.testing.assert_allclose(row, np.ravel(ref))
+
+
+def test_symbols():
+    words = ["ABBA", "AAB", "BBA"]
+    model = ElasticEmbedding("series", base=list("AB")).fit(words)
+    assert model.transform(words).shape == (3, 4)
+    np.testing.assert_array_equal(model.base_, np.eye(2))
+    np.testing.assert_array_equal(model.transform(["AAB"]), [[1.0, 0.0, 0.0, 1.0]])

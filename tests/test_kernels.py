@@ -25,7 +25,7 @@ from warplearn import pairwise_dtw
 from warplearn._kernels.drivers.evaluate import evaluate
 from warplearn._kernels.simd.threads import thread_count
 from warplearn.elastic.bands import band_of
-from warplearn.elastic.costs import NAMES
+from warplearn.elastic.costs import resolve
 
 
 class Config(NamedTuple):
@@ -154,7 +154,7 @@ def problems(draw, config):
 def kernel(problem, *, gradients=False, **options):
     if gradients:
         options |= {"want_series": True, "want_matrix": True, "upstream": problem.upstream}
-    cost, band = NAMES[problem.cost], band_of(problem.band, 10**6)
+    cost, band = resolve(problem.cost)[0], band_of(problem.band, 10**6)
     return evaluate(cost, problem.x, problem.lengths, problem.w, band=band, **options)
 
 
@@ -211,7 +211,7 @@ def test_scores_equal_enumeration_on_small_grids(cost, rng):
     lengths = np.arange(40) % 5 + 1
     for m in range(1, 6):
         w = rng.integers(-3, 4, size=(1, 5, m, 1)).astype(float)
-        got = evaluate(NAMES[cost], x, lengths, w, n_jobs=1).values[:, 0]
+        got = evaluate(resolve(cost)[0], x, lengths, w, n_jobs=1).values[:, 0]
         for p, k in enumerate(lengths):
             local = naive.local_scores(x[p, :k], w[0], naive.SCORES[cost])
             ref, _ = naive.best_by_enumeration(local)
@@ -221,7 +221,7 @@ def test_scores_equal_enumeration_on_small_grids(cost, rng):
 def test_series_in_the_place_of_matrices(rng):
     x, y = rng.integers(-4, 5, size=(2, 40, 9, 1)).astype(float)
     lengths, columns = rng.integers(1, 10, size=(2, 40))
-    series = (NAMES["squared"], x, lengths, y[:5], columns[:5])
+    series = (resolve("squared")[0], x, lengths, y[:5], columns[:5])
     got = evaluate(*series, n_jobs=1, want_series=True, want_matrix=True)
     visits = evaluate(*series, n_jobs=1, want_visits=True).visits
     to_x, to_y, seen = np.zeros(x.shape), np.zeros((5, 9, 1)), np.zeros((5, 9))

@@ -4,9 +4,18 @@ import naive
 import numpy as np
 import pytest
 
-from warplearn import active_path, elastic_distance, embed, pairwise_dtw
-from warplearn import mean as module
-from warplearn.mean import Averaging, Gradient, Stochastic, elastic_mean
+from warplearn import (
+    Alphabet,
+    SeriesCollection,
+    active_path,
+    elastic_distance,
+    embed,
+    pairwise_dtw,
+)
+from warplearn.averaging.objective import Objective
+from warplearn.elastic.costs import resolve
+from warplearn.mean import Averaging, ElasticMean, Gradient, Stochastic, elastic_mean
+from warplearn.series import chunks
 
 METHODS = ["dba", "gradient", "stochastic"]
 
@@ -52,7 +61,7 @@ def test_variation_never_increases(method, space, channels, rng):
     weights = rng.uniform(0.1, 2, size=len(X))
     for init in ("random", "euclidean"):
         got = elastic_mean(
-            X, method=method, space=space, init=init, weights=weights, max_iter=25, tol=0,
+            X, method=method, space=space, init=init, sample_weight=weights, max_iter=25, tol=0,
             random_state=0,
         )  # fmt: skip
         assert (np.diff(got.history) <= 1e-12 * got.history[0]).all()
@@ -96,7 +105,7 @@ def test_equals_tslearn_after_each_sweep(rng):
 def test_weights_are_repetitions_and_zeros_are_absences(rng):
     X = walks(rng)
     weights = np.array([2, 0, 1, 3, 0, 1, 1, 2, 1, 0, 1, 1])
-    got = elastic_mean(X, weights=weights, max_iter=5, tol=0)
+    got = elastic_mean(X, sample_weight=weights, max_iter=5, tol=0)
     ref = elastic_mean(np.repeat(X, weights, axis=0), max_iter=5, tol=0)
     np.testing.assert_allclose(got.mean, ref.mean)
     np.testing.assert_allclose(got.history, ref.history)
@@ -107,7 +116,7 @@ def test_scale_of_the_weights_is_nothing_to_the_mean(method, rng):
     X = walks(rng)
     weights = rng.uniform(size=len(X))
     got, ref = (
-        elastic_mean(X, method=method, weights=w, max_iter=3, random_state=0)
+        elastic_mean(X, method=method, sample_weight=w, max_iter=3, random_state=0)
         for w in (weights, 10 * weights)
     )
     np.testing.assert_allclose(got.mean, ref.mean)
@@ -163,7 +172,7 @@ def test_starts(rng):
 def test_parts_of_any_size_give_the_same(rng, monkeypatch):
     X = walks(rng, 40, 20)
     ref = elastic_mean(X, max_iter=4)
-    monkeypatch.setattr(module, "_CHUNK_BYTES", 3 * 20 * 8)
+    monkeypatch.setattr(chunks, "CHUNK_BYTES", 3 * 20 * 8)
     np.testing.assert_allclose(elastic_mean(X, max_iter=4).mean, ref.mean)
 
 
@@ -191,7 +200,7 @@ def test_memory_map(rng, tmp_path):
 
 def test_progress(rng, capsys):
     elastic_mean(walks(rng), max_iter=2, tol=0, verbose=1)
-    assert capsys.readouterr().out.count("elastic_mean: sweep") == 3
+    assert capsys.readouterr().out.count("ElasticMean: sweep") == 3
 
 
 def test_equal_series_end_at_once():
@@ -211,10 +220,112 @@ def test_equal_series_end_at_once():
         ({"length": 0}, "length == 0, must be >= 1"),
         ({"max_iter": -1}, "max_iter == -1, must be >= 0"),
         ({"tol": -1.0}, "tol == -1.0, must be >= 0"),
-        ({"weights": [0, 0]}, "at least one non-zero"),
-        ({"weights": [1, -1]}, "[Nn]egative"),
+        ({"sample_weight": [0, 0]}, "at least one non-zero"),
+        ({"sample_weight": [1, -1]}, "[Nn]egative"),
     ],
 )
 def test_errors_name_the_argument(options, says):
+    with pytest.raises(ValueError, match=says):
+        elastic_mean([[1.0, 2.0], [3.0, 4.0]], **options)
+
+
+# Other costs
+
+
+def naive_variation(X, Y, cost, band=None):
+    """Summed costs of aligning series (channels, time) with a mean (m, channels)."""
+    costs = []
+    for x in X:
+        local = naive.local_scores(x.T, naive.stacked(Y, x.shape[1]), naive.SCORES[cost])
+        costs.append(-naive.best(local, band)[0])
+    return np.array(costs)
+
+
+@pytest.mark.parametrize("cost", ["absolute", "gaussian"])
+@pytest.mark.parametrize("channels", [1, 2])
+def test_other_costs_fall_to_the_variation_of_their_mean(cost, channels, rng):
+    X = [0.5 * x for x in ragged_walks(rng, channels)]
+    weights = rng.uniform(0.1, 2, size=len(X))
+    got = elastic_mean(X, cost=cost, sample_weight=weights, length=8, init="euclidean", tol=1e-4)
+    assert (np.diff(got.history) <= 0).all()
+    assert got.variation < 0.95 * got.history[0]
+    Y = np.atleast_2d(got.mean).T
+    assert got.variation == pytest.approx(weights @ naive_variation(X, Y, cost))
+    model = ElasticMean(cost=cost, length=8, init="euclidean", tol=1e-4)
+    score = model.fit(X, sample_weight=weights).score(X)
+    assert -score == pytest.approx(naive_variation(X, Y, cost).sum())
+
+
+@pytest.mark.parametrize("cost", ["squared", "absolute", "gaussian"])
+def test_one_gradient_step_is_along_the_active_paths(cost, rng):
+    X, z = 0.5 * walks(rng, 5, 6), rng.normal(size=(4, 1))
+    Z = naive.stacked(z, 6)
+    force = np.zeros((4, 1))
+    for x in X:
+        path = naive.best(naive.local_scores(x[:, None], Z, naive.SCORES[cost]))[1]
+        force += naive.gradient_along(path, x[:, None], Z, naive.SLOPES[cost])[1].sum(axis=0) / 2
+    stay = elastic_mean(X, cost=cost, method=Gradient(0.0), init=z[:, 0], max_iter=1, tol=0)
+    step = Objective(SeriesCollection.of(X), np.ones(5), resolve(cost)[0]).value_and_force(z)
+    np.testing.assert_allclose(step.force, force)
+    assert step.variation == pytest.approx(stay.variation)
+    assert step.variation == pytest.approx(naive_variation(X[:, None], z, cost).sum())
+
+
+def test_the_mean_of_the_absolute_cost_is_a_median(rng):
+    """Series of one element: there is one path, and nothing to warp."""
+    X = rng.normal(size=(31, 1))
+    got = elastic_mean(X, cost="absolute", init=[4.0], max_iter=100, tol=0)
+    least = np.abs(X - np.median(X)).sum()
+    assert got.variation == pytest.approx(least, rel=1e-3)
+
+
+def test_descent_of_the_squared_cost_is_as_good_as_averaging(rng):
+    X = walks(rng)
+    dba, descent = (elastic_mean(X, method=m, max_iter=60) for m in ("dba", "descent"))
+    assert (np.diff(descent.history) <= 0).all()
+    assert descent.variation < 1.05 * dba.variation
+
+
+@pytest.mark.parametrize("cost", ["absolute", "gaussian"])
+def test_starts_of_other_costs(cost, rng):
+    X = walks(rng, 8)
+    costs = pairwise_dtw(X, cost=cost) ** (2 if cost == "gaussian" else 1)
+    got = elastic_mean(X, cost=cost, max_iter=0).mean
+    np.testing.assert_array_equal(got, X[costs.sum(axis=1).argmin()])
+
+
+def test_a_cost_without_a_derivative_has_medoids_only():
+    codes = Alphabet("ABC", encoding="codes")
+    words = ["ABBA", "ABAB", "ABBC", "CCCC"]
+    with pytest.raises(ValueError, match=r"cost=Mismatch\(\) has the derivative 0 everywhere"):
+        elastic_mean(words, cost="mismatch", alphabet=codes)
+    got = elastic_mean(words, cost="mismatch", alphabet=codes, max_iter=0)
+    distances = pairwise_dtw(SeriesCollection.of(words, alphabet=codes), cost="mismatch")
+    medoid = distances.sum(axis=0).argmin()
+    assert codes.decode(SeriesCollection.of([got.mean])) == [list(words[medoid])]
+    assert got.variation == distances[medoid].sum()
+
+
+def test_symbols():
+    words = ["ABBA", "ABA", "ABBBA"]
+    model = ElasticMean().fit(words)
+    assert model.alphabet_.symbols == ("A", "B")
+    assert model.alphabet_.decode(SeriesCollection.of([model.mean_])) == [list("ABBA")]
+    assert model.score(["AB"]) == pytest.approx(-2.0)
+    same = elastic_mean(words, alphabet=Alphabet("AB"), init=list("ABA"))
+    assert same.variation == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"cost": "product"}, "cost must be a distance, got the similarity 'product'"),
+        ({"cost": "manhattan"}, "cost must be one of .*'squared'.* got 'manhattan'"),
+        ({"cost": "absolute", "method": "dba"}, r"method='dba' .* squared cost only.*Absolute\(\)"),
+        ({"cost": "absolute", "method": Averaging()}, "method='dba' .* squared cost only"),
+        ({"cost": "mismatch"}, "derivative 0"),
+    ],
+)
+def test_costs_that_do_not_fit(options, says):
     with pytest.raises(ValueError, match=says):
         elastic_mean([[1.0, 2.0], [3.0, 4.0]], **options)

@@ -8,11 +8,13 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from ucr import labelled
 
-from warplearn import pairwise_dtw
+from warplearn import Alphabet, pairwise_dtw
 from warplearn._kernels.drivers import nearest as kernel
 from warplearn._kernels.drivers.bounds import envelope, outside
 from warplearn._kernels.recursion.grid import Band
 from warplearn._kernels.simd.records import Static
+from warplearn._kernels.simd.vector import lanes_for
+from warplearn.elastic import warping
 from warplearn.neighbors.nearest import (
     DTWNeighborsClassifier,
     DTWNeighborsRegressor,
@@ -71,7 +73,9 @@ def test_series_are_no_neighbours_of_their_own(rng):
 
 
 def test_few_candidates_take_the_other_way(rng, monkeypatch):
-    X = walks(rng, rng.integers(5, 12, size=70))
+    """Fewer than four blocks of lanes, and queries enough to fill one."""
+    lanes = lanes_for(np.dtype(np.float64)).value
+    X = walks(rng, rng.integers(5, 12, size=4 * lanes - 1))
     pruned = nearest_neighbors(X, None, 3, 8)
     monkeypatch.setattr(kernel, "_FEW_BLOCKS", 4)
     whole = nearest_neighbors(X, None, 3, 8)
@@ -259,3 +263,64 @@ def test_column_of_the_paper(name, monkeypatch):
     queries, labels = labelled(name, "TEST")
     error = 100 * (DTWNeighborsClassifier().fit(X, y).predict(queries) != labels).mean()
     assert error == pytest.approx(PAPER[name], abs=0.2)
+
+
+# Other costs
+
+
+@pytest.mark.parametrize("cost", ["absolute", "gaussian", "mismatch"])
+@pytest.mark.parametrize("band", [None, 6])
+def test_other_costs_against_the_reference(cost, band, rng):
+    X, queries = ([x.round() for x in walks(rng, rng.integers(5, 9, size=n), 2)] for n in (12, 4))
+    got = nearest_neighbors(X, queries, 3, band, cost=cost)
+    ref = naive.pairwise(queries, X, band, cost)
+    order = ref.round(9).argsort(axis=1, kind="stable")[:, :3]
+    np.testing.assert_allclose(got.distances, np.take_along_axis(ref, order, axis=1), atol=1e-7)
+    if cost != "gaussian":  # whose values are equal up to rounding only
+        assert_array_equal(got.indices, order)
+    cells = sum(
+        naive.in_band(i, j, x.shape[1], q.shape[1], band)
+        for x in X for q in queries for i in range(x.shape[1]) for j in range(q.shape[1])
+    )  # fmt: skip
+    assert (got.cells_computed, got.cells_avoided) == (cells, 0)
+
+
+def test_blocks_of_queries_give_the_same(rng, monkeypatch):
+    X = walks(rng, [10] * 30)
+    ref = nearest_neighbors(X, None, 4, cost="absolute")
+    monkeypatch.setattr(warping, "_BLOCK_BYTES", 7 * 30 * 8)
+    got = nearest_neighbors(X, None, 4, cost="absolute")
+    assert_array_equal(got.indices, ref.indices)
+    assert not (got.indices == np.arange(30)[:, None]).any()
+
+
+def test_estimators_with_symbols_and_costs():
+    words, y = ["AAB", "AB", "CCB", "CB"], [0, 0, 1, 1]
+    assert_array_equal(DTWNeighborsClassifier().fit(words, y).predict(["AAAB", "CBB"]), [0, 1])
+    codes = Alphabet("ABC", encoding="codes")
+    model = DTWNeighborsClassifier(2, cost="mismatch", alphabet=codes, band=[None, 1]).fit(words, y)
+    distances, indices = model.kneighbors(["ABBB"])
+    assert_array_equal(indices, [[0, 1]])
+    assert_array_equal(distances, [[0, 0]])
+    got = nearest_neighbors(words, ["BBB"], 1, cost="mismatch", alphabet=codes)
+    assert got.indices.tolist() == [[1]]
+    assert DTWNeighborsRegressor(cost="absolute").fit([[0.0], [4.0]], [1.0, 2.0]).predict(
+        [[3.0]]
+    ).tolist() == [2.0]
+
+
+@pytest.mark.parametrize("make", [DTWNeighborsClassifier, DTWNeighborsRegressor])
+def test_training_series_are_copied(make, rng):
+    X, y = rng.normal(size=(10, 8)), np.arange(10.0) % 2
+    model = make().fit(X, y)
+    queries = X.copy()
+    X[:], y[:] = 7.0, 1.0
+    assert model.predict(queries).tolist() == [0, 1] * 5
+    assert not model.kneighbors(queries)[0].any()
+
+
+def test_similarities_are_refused():
+    with pytest.raises(ValueError, match="cost must be a distance"):
+        DTWNeighborsClassifier(cost="product").fit([[0.0], [1.0]], [0, 1])
+    with pytest.raises(ValueError, match="cost must be a distance"):
+        nearest_neighbors([[0.0], [1.0]], cost="product")

@@ -1,7 +1,9 @@
 """Prototype classifiers: what moves where, and what comes of it."""
 
+import naive
 import numpy as np
 import pytest
+from sklearn.base import clone
 from ucr import labelled
 
 from warplearn import pairwise_dtw, warping_path
@@ -46,7 +48,8 @@ def test_several_prototypes_hold_several_shapes(method, rng):
     levels = np.repeat([-5.0, 5.0, 0.0], 12)
     X = levels[:, None] + rng.normal(size=(36, 6))
     one, two = (
-        NearestPrototypeClassifier(method, k, random_state=0).fit(X, y).score(X, y) for k in (1, 2)
+        NearestPrototypeClassifier(method, n_prototypes=k, random_state=0).fit(X, y).score(X, y)
+        for k in (1, 2)
     )
     assert one < 0.8
     assert two == 1
@@ -54,7 +57,7 @@ def test_several_prototypes_hold_several_shapes(method, rng):
 
 def test_a_class_with_few_series_has_as_many_prototypes():
     X = np.arange(20.0).reshape(5, 4)
-    model = NearestPrototypeClassifier("ahc", 3).fit(X, [0, 0, 0, 0, 1])
+    model = NearestPrototypeClassifier("ahc", n_prototypes=3).fit(X, [0, 0, 0, 0, 1])
     assert list(model.prototype_labels_) == [0, 0, 0, 1]
 
 
@@ -91,7 +94,9 @@ def test_one_update_goes_part_of_the_way_to_what_is_aligned(rng):
     X2 = np.concatenate([X, X[:1] + 0.4 * rng.normal(size=(1, 9))])
     y2 = [0, 1, 0]
     before = NearestPrototypeClassifier("mean").fit(X2, y2).prototypes_
-    model = ElasticLVQClassifier("lvq1", init="mean", max_iter=1, rate=0.25, random_state=1)
+    model = ElasticLVQClassifier(
+        "lvq1", init="mean", max_iter=1, learning_rate_init=0.25, random_state=1
+    )
     model.fit(X2, y2)
     prototypes = before.copy()
     # The generator first draws a seed for each class, then the order.
@@ -112,10 +117,13 @@ def test_learning_lowers_the_training_error(rule, rng):
     """Class means are the worst start: one class lies around the other."""
     X = rng.normal(size=(60, 8))
     y = (np.abs(X.mean(axis=1)) > 0.3).astype(int)
-    model = ElasticLVQClassifier(rule, 4, rate=0.2, max_iter=15, random_state=0).fit(X, y)
-    assert model.history_.min() < model.history_[0]
-    assert 1 - model.score(X, y) == pytest.approx(model.history_.min())
-    assert len(model.history_) == 16
+    model = ElasticLVQClassifier(
+        rule, n_prototypes=4, learning_rate_init=0.2, max_iter=15, random_state=0
+    ).fit(X, y)
+    (history,) = model.history_
+    assert history.min() < history[0]
+    assert 1 - model.score(X, y) == pytest.approx(history.min())
+    assert len(history) == 16
 
 
 def test_seeds(two_shapes):
@@ -130,7 +138,7 @@ def test_ragged_multivariate_and_banded(rng):
     y = [0, 1] * 10
     X = [rng.normal(size=(2, k)) + 4 * c for k, c in zip(rng.integers(6, 12, 20), y, strict=True)]
     for model in (
-        NearestPrototypeClassifier("ahc", 2, length=8, band=7),
+        NearestPrototypeClassifier("ahc", n_prototypes=2, length=8, band=7),
         ElasticLVQClassifier(max_iter=2, length=8, random_state=0),
     ):
         assert model.fit(X, y).score(X, y) == 1
@@ -146,10 +154,10 @@ def test_progress(two_shapes, capsys):
     ("model", "says"),
     [
         (NearestPrototypeClassifier("median"), "method must be one of .* got 'median'"),
-        (NearestPrototypeClassifier("mean", 2), "n_prototypes must be 1 .* got 2"),
+        (NearestPrototypeClassifier("mean", n_prototypes=2), "n_prototypes must be 1 .* got 2"),
         (NearestPrototypeClassifier(n_prototypes=0), "n_prototypes == 0, must be >= 1"),
         (ElasticLVQClassifier("lvq3"), "rule must be one of .* got 'lvq3'"),
-        (ElasticLVQClassifier(rate=-1.0), "rate == -1.0, must be >= 0"),
+        (ElasticLVQClassifier(learning_rate_init=-1.0), "learning_rate_init == -1.0, must be >= 0"),
     ],
 )
 def test_errors_name_the_argument(model, says):
@@ -173,3 +181,35 @@ def test_near_the_columns_of_the_paper(name, method, paper):
     queries, labels = labelled(name, "TEST")
     model = NearestPrototypeClassifier(method, random_state=0).fit(X, y)
     assert 100 * (1 - model.score(queries, labels)) == pytest.approx(paper, abs=6)
+
+
+# Other costs
+
+
+@pytest.mark.parametrize("cost", ["absolute", "gaussian"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        NearestPrototypeClassifier("kmeans", n_prototypes=2, random_state=0),
+        NearestPrototypeClassifier("ahc"),
+        NearestPrototypeClassifier("mean"),
+        ElasticLVQClassifier("glvq", max_iter=2, random_state=0),
+        ElasticLVQClassifier("lvq1", max_iter=2, random_state=0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_other_costs(model, cost, two_shapes):
+    X, y = two_shapes
+    model = clone(model).set_params(cost=cost).fit(X, y)
+    assert model.score(X, y) > 0.8
+    winners = naive.pairwise(X[:3], model.prototypes_, cost=cost).argmin(axis=1)
+    np.testing.assert_array_equal(model.predict(X[:3]), model.prototype_labels_[winners])
+
+
+@pytest.mark.parametrize("model", [NearestPrototypeClassifier("ahc"), ElasticLVQClassifier()])
+def test_symbols(model):
+    words, y = ["AAB", "AB", "AABB", "CCB", "CB", "CBB"], [0, 0, 0, 1, 1, 1]
+    model = clone(model).set_params(random_state=0).fit(words, y)
+    np.testing.assert_array_equal(model.predict(["AAAB", "CBB"]), [0, 1])
+    with pytest.raises(ValueError, match="derivative 0"):
+        model.set_params(cost="mismatch").fit(words, y)

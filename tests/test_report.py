@@ -158,14 +158,14 @@ def test_view_is_what_the_model_does(name, models):
     for s in view["series"]:
         x = X[s["case"]]
         assert (s["label"], s["predicted"]) == (str(test.y[s["case"]]), str(predicted[s["case"]]))
-        np.testing.assert_allclose(s["values"], x.T, rtol=1e-3, atol=1e-6)
+        np.testing.assert_allclose(s["values"], np.atleast_2d(x), rtol=1e-3, atol=1e-6)
         for value, bias, parts in zip(
             s["decisions"], view["biases"], s["contributions"], strict=True
         ):
             assert value == pytest.approx(bias + sum(parts), rel=1e-2, abs=1e-2)
         for W, (first, last) in zip(model.coef_, s["paths"], strict=True):
-            path = [(i, j) for i in range(len(x)) for j in range(first[i], last[i] + 1)]
-            np.testing.assert_array_equal(path, active_path(x.T, W))
+            path = [(i, j) for i in range(x.shape[-1]) for j in range(first[i], last[i] + 1)]
+            np.testing.assert_array_equal(path, active_path(x, W))
     if name == "WarpedBumps":
         assert view["outputs"] == ["1"]
         positive = view["units"][0]["label"]

@@ -119,7 +119,7 @@ def test_encode(options):
     assert got.n_channels == alphabet.n_channels
     assert got.lengths.tolist() == [3, 1]
     np.testing.assert_array_equal(got.values[0], alphabet.features[[2, 0, 1]])
-    np.testing.assert_array_equal(got[1], alphabet.features[[1]])
+    np.testing.assert_array_equal(got.elements(1), alphabet.features[[1]])
     assert not got.values[1, 1:].any()
 
 

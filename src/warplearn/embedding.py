@@ -1,18 +1,19 @@
 """Series as vectors: the embedding around a base (section 3.1 of the paper).
 
-Along its best path a series is embedded into a base, and what results is an ordinary vector, on
-which principal components, mixtures and linear models are what they always were.  In the space
-"matrix" the embedding is the paper's: distances from the base are preserved,
+Along its best path a series is embedded into a base.  The result is an ordinary vector, for
+principal components, mixtures and linear models.  In the space "matrix" the embedding is the
+paper's: with the squared cost, distances from the base are preserved,
 
     || embedded x - base || = elastic distance of x and the base,
 
-and only those: about two series neither of which is the base nothing is promised.  In the space
-"series" each element of the base is
-replaced by the mean of what is aligned with it: m numbers instead of n m, and no such promise.
+and only those: nothing is promised about two series neither of which is the base.  In the space
+"series" each element of the base is replaced by the mean of the elements aligned with it: m numbers
+instead of n m, without that promise.
 """
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from math import ceil
 from typing import Any
 
@@ -21,11 +22,16 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from warplearn._kernels.drivers.evaluate import evaluate
-from warplearn._kernels.recursion.local import Squared
+from warplearn.averaging.objective import Array
+from warplearn.averaging.spaces import SPACES, check_rows, to_kernel, to_public
 from warplearn.base import check_series
 from warplearn.elastic.bands import BandLike, resolve_band
-from warplearn.mean import SPACES, Array, check_rows, chunks, elastic_mean, hidden, named, shown
+from warplearn.elastic.costs import resolve_distance
+from warplearn.mean import elastic_mean
+from warplearn.registry import choose
+from warplearn.series.chunks import chunks
 from warplearn.series.collection import SeriesCollection, single
+from warplearn.series.symbols import Alphabet, is_symbolic
 
 __all__ = ["ElasticEmbedding"]
 
@@ -49,6 +55,7 @@ def _in_series(base: Array, values: Array, which: Array, cells: Array) -> Array:
 EMBEDDINGS = {"matrix": _in_matrix, "series": _in_series}
 
 
+@dataclass(repr=False, eq=False)
 class ElasticEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Embed each series into a base, by default the mean of the training series.
 
@@ -57,7 +64,10 @@ class ElasticEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     space : {"matrix", "series"}, default="matrix"
         Embed into a matrix of n x m numbers, n the length of the longest training series, which
         preserves distances from the base; or into a series of m numbers.
-    base : array, optional
+    cost : str or local score, default="squared"
+        The cost of aligning two elements (see `warplearn.elastic.costs`).  It chooses the path and
+        the mean; distances are preserved with "squared" only.
+    base : array or sequence of symbols, optional
         A series of shape (m,) or (channels, m) or, in the matrix space, also a matrix of shape
         (n, m) or (n, m, channels).  By default the mean in that space.
     length : int, optional
@@ -65,18 +75,25 @@ class ElasticEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         as in the paper's experiments, and the length of the medoid in the space of series.
     max_iter : int, default=30
         Sweeps for the mean.
-    band : int or float, optional
-        Sakoe-Chiba band: a radius in cells, or a fraction of the longer side.
+    band : int, float or str, optional
+        Sakoe-Chiba band: a radius in cells, or a share of the longer side, such as 0.1 or "10%".
+    alphabet : Alphabet, optional
+        Encodes series of symbols; by default the symbols that `fit` sees, one-hot.
     random_state : int, RandomState or None
+        For the medoid of many series, from which the mean starts.
     n_jobs : int, optional
-        Threads; None is Numba's current setting, -1 all cores.
+        Threads; None is 1, as in scikit-learn, -1 all cores.
     verbose : int, default=0
+        Print the variation after each sweep for the mean.
 
     Attributes
     ----------
     base_ : array of shape (n, m) or (n, m, channels); (m,) or (channels, m) in the space of series
+        The base.
     n_iter_ : int
         Sweeps for the mean, 0 where the base was given.
+    alphabet_ : Alphabet
+        The alphabet in use, if the series are symbols.
 
     Examples
     --------
@@ -87,26 +104,17 @@ class ElasticEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     (20, 2)
     """
 
-    def __init__(
-        self,
-        space: str = "matrix",
-        *,
-        base: Any = None,
-        length: int | None = None,
-        max_iter: int = 30,
-        band: BandLike = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.space = space
-        self.base = base
-        self.length = length
-        self.max_iter = max_iter
-        self.band = band
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    space: str = "matrix"
+    _: KW_ONLY
+    cost: Any = "squared"
+    base: Any = None
+    length: int | None = None
+    max_iter: int = 30
+    band: BandLike = None
+    alphabet: Alphabet | None = None
+    random_state: Any = None
+    n_jobs: int | None = None
+    verbose: int = 0
 
     def fit(self, X: Any, y: Any = None) -> ElasticEmbedding:
         """Find the base.
@@ -116,7 +124,8 @@ class ElasticEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         X : series collection
         y : ignored
         """
-        named(EMBEDDINGS, self.space, "space")
+        choose(EMBEDDINGS, self.space, "space")
+        resolve_distance(self.cost)
         collection = check_series(self, X, reset=True)
         self.n_iter_ = 0
         self.base_ = self._mean(collection) if self.base is None else self._given(collection)
@@ -125,8 +134,9 @@ class ElasticEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     def _mean(self, X: SeriesCollection) -> Array:
         tenth = {"matrix": ceil(X.max_length / 10), "series": None}[self.space]
-        found = elastic_mean(
+        result = elastic_mean(
             X,
+            cost=self.cost,
             space=self.space,
             length=tenth if self.length is None else self.length,
             max_iter=self.max_iter,
@@ -135,11 +145,16 @@ class ElasticEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             n_jobs=self.n_jobs,
             verbose=self.verbose,
         )
-        self.n_iter_ = len(found.history) - 1
-        return found.mean
+        self.n_iter_ = len(result.history) - 1
+        return result.mean
 
     def _given(self, X: SeriesCollection) -> Array:
-        base, d = np.asarray(self.base, X.dtype), X.n_channels
+        """The base that was given, as a point of the space."""
+        d = X.n_channels
+        if is_symbolic([self.base]):
+            symbols = single(self.base, "base", dtype=X.dtype, alphabet=self.alphabet_)
+            return to_public(SPACES[self.space](symbols.elements(0), X.max_length))
+        base = np.asarray(self.base, X.dtype)
         if self.space == "matrix" and base.ndim == (2 if d == 1 else 3):
             shape = (*base.shape[:2], d)
             if base.size != np.prod(shape) or len(base) < X.max_length:
@@ -153,7 +168,7 @@ class ElasticEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         series = single(base, "base", dtype=X.dtype)
         if series.n_channels != d:
             raise ValueError(f"base must have {d} channel(s), as X has, got {series.n_channels}")
-        return shown(SPACES[self.space](series[0], X.max_length))
+        return to_public(SPACES[self.space](series.elements(0), X.max_length))
 
     def transform(self, X: Any) -> Array:
         """Embed series.
@@ -168,21 +183,21 @@ class ElasticEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             The embedded series, flat: n m, or m, numbers for each channel.
         """
         check_is_fitted(self)
+        local, _ = resolve_distance(self.cost)
         collection = check_series(self, X, reset=False)
-        base = hidden(self.base_[None], self.space, self.n_channels_in_)[0]
+        base = to_kernel(self.base_[None], self.space, self.n_channels_in_)[0]
         check_rows(collection, self.space, len(base))
         collection = collection.astype(base.dtype)
         resolved = resolve_band(self.band, collection.lengths, np.array([base.shape[-2]]))
         embedded = np.empty((len(collection), base.size), base.dtype)
         for cases in chunks(collection):
-            part = collection[cases]
-            found = evaluate(
-                Squared(), part.values, part.lengths, base[None],
+            some = collection[cases]
+            paths = evaluate(
+                local, some.values, some.lengths, base[None],
                 band=resolved, want_paths=True, n_jobs=self.n_jobs,
-            )  # fmt: skip
-            assert found.paths is not None
-            which = np.repeat(np.arange(len(part)), [len(path) for path in found.paths])
-            cells = np.concatenate(found.paths)
-            into = EMBEDDINGS[self.space](base, part.values, which, cells)
-            embedded[cases] = into.reshape(len(part), -1)
+            ).paths  # fmt: skip
+            assert paths is not None
+            which = np.repeat(np.arange(len(some)), [len(path) for path in paths])
+            into = EMBEDDINGS[self.space](base, some.values, which, np.concatenate(paths))
+            embedded[cases] = into.reshape(len(some), -1)
         return embedded

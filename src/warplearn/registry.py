@@ -6,7 +6,10 @@ a part of the kind, it takes a registered name or an instance of a registered cl
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeVar, cast
+
+T = TypeVar("T")
 
 
 class Registry:
@@ -59,3 +62,25 @@ class Registry:
     def about(self, instance: Any) -> Any:
         """What was said of the class of an instance when it was registered."""
         return self._known[type(instance)]
+
+
+def choose(table: Mapping[str, T], choice: Any, argument: str, method: str | None = None) -> T:
+    """The entry of a table that the value of an argument names.
+
+    Parameters
+    ----------
+    table : mapping
+        The choices by name.
+    choice : str, or an object
+        What a user gave.
+    argument : str
+        What error messages call it.
+    method : str, optional
+        An object that has this method may be given in the place of a name.
+    """
+    if method is not None and hasattr(choice, method) and not isinstance(choice, type):
+        return cast(T, choice)
+    if not isinstance(choice, str) or choice not in table:
+        instead = "" if method is None else f" or an object with a method {method!r}"
+        raise ValueError(f"{argument} must be one of {sorted(table)}{instead}, got {choice!r}")
+    return table[choice]

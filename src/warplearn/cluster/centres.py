@@ -1,7 +1,10 @@
-"""Series and centres: distances, the nearest, and what estimators with fitted centres share.
+"""Series and centres: costs, the nearest, and what estimators with fitted centres share.
 
 Centres are stacked in the kernels' form: (u, m, channels) or, in the matrix space,
 (u, n, m, channels).
+
+All computations are on *summed costs*, the cost of the best path.  With the squared cost, and all
+others whose distance is a root, these are squared distances; with others they are the distances.
 """
 
 from __future__ import annotations
@@ -15,34 +18,42 @@ from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
 from warplearn._kernels.drivers.evaluate import evaluate
-from warplearn._kernels.recursion.local import Squared
+from warplearn.averaging.objective import Array
+from warplearn.averaging.spaces import SPACES, check_rows, to_kernel
 from warplearn.base import check_series
 from warplearn.elastic.bands import Band, resolve_band
-from warplearn.mean import SPACES, Array, check_rows, chunks, hidden, named, resampled
+from warplearn.elastic.costs import COSTS, resolve_distance
+from warplearn.registry import choose
+from warplearn.series.chunks import chunks
 from warplearn.series.collection import SeriesCollection
+from warplearn.series.lengths import resample
 
 
-def squared_distances(
-    X: SeriesCollection, centres: Array, band: Band | None, n_jobs: int | None
+def summed_costs(
+    X: SeriesCollection, centres: Array, cost: Any, band: Band | None, n_jobs: int | None
 ) -> Array:
-    """Squared elastic distances of all series to all centres."""
-    found = np.empty((len(X), len(centres)), X.dtype)
+    """Summed costs of aligning all series with all centres."""
+    costs = np.empty((len(X), len(centres)), X.dtype)
     for cases in chunks(X):
-        part = X[cases]
-        scores = evaluate(
-            Squared(), part.values, part.lengths, centres, band=band, n_jobs=n_jobs
-        ).values
-        np.negative(scores, out=found[cases])
-    return found
+        some = X[cases]
+        scores = evaluate(cost, some.values, some.lengths, centres, band=band, n_jobs=n_jobs).values
+        np.negative(scores, out=costs[cases])
+    # Rounding errors may put 0 on the wrong side, with some costs.
+    return np.maximum(costs, 0, out=costs)
+
+
+def distances_of(costs: Array, cost: Any) -> Array:
+    """The distances that summed costs mean."""
+    return np.sqrt(costs) if COSTS.about(cost).root else costs
 
 
 def nearest(
-    X: SeriesCollection, centres: Array, band: Band | None, n_jobs: int | None
+    X: SeriesCollection, centres: Array, cost: Any, band: Band | None, n_jobs: int | None
 ) -> tuple[NDArray[np.intp], Array]:
-    """The nearest centre of each series, the first of equals, and the squared distance to it."""
+    """The nearest centre of each series, the first of equals, and the summed costs to it."""
     labels, costs = np.empty(len(X), np.intp), np.empty(len(X), X.dtype)
     for cases in chunks(X):
-        to_all = squared_distances(X[cases], centres, band, n_jobs)
+        to_all = summed_costs(X[cases], centres, cost, band, n_jobs)
         labels[cases] = to_all.argmin(axis=1)
         costs[cases] = to_all[np.arange(len(to_all)), labels[cases]]
     return labels, costs
@@ -56,10 +67,10 @@ def common_length(X: SeriesCollection, length: int | None) -> int:
     return int(length)
 
 
-def stacked(series: list[Array], X: SeriesCollection, space: str, length: int) -> Array:
-    """Series made centres of one length."""
-    lift = named(SPACES, space, "space")
-    return np.stack([lift(resampled(z, length), X.max_length) for z in series])
+def stacked(X: SeriesCollection, cases: Any, space: str, length: int, rows: int) -> Array:
+    """Some series of a collection as centres of one length; matrices have `rows` rows."""
+    lift = choose(SPACES, space, "space")
+    return np.stack([lift(resample(X.elements(case), length), rows) for case in cases])
 
 
 def check_count(name: str, wanted: int, X: SeriesCollection) -> None:
@@ -74,16 +85,17 @@ def centres_and_series(
 ) -> tuple[Array, SeriesCollection, Band | None]:
     """The centres of a fitted estimator and new series in the kernels' form, and its band."""
     collection = check_series(estimator, X, reset=False)
-    centres = hidden(centres, estimator.space, estimator.n_channels_in_)
+    centres = to_kernel(centres, estimator.space, estimator.n_channels_in_)
     check_rows(collection, estimator.space, centres.shape[1])
     band = resolve_band(estimator.band, collection.lengths, np.array([centres.shape[-2]]))
     return centres, collection.astype(centres.dtype), band
 
 
 class Centres(ClusterMixin, TransformerMixin, BaseEstimator):
-    """What fitted centres are good for; subclasses set `cluster_centers_` in `fit`."""
+    """Prediction by fitted centres; subclasses set `cluster_centers_` in `fit`."""
 
     cluster_centers_: Array
+    cost: Any
     n_jobs: int | None
 
     def predict(self, X: Any) -> NDArray[np.intp]:
@@ -98,8 +110,9 @@ class Centres(ClusterMixin, TransformerMixin, BaseEstimator):
         array of shape (cases,)
         """
         check_is_fitted(self)
+        local, _ = resolve_distance(self.cost)
         centres, collection, band = centres_and_series(self, self.cluster_centers_, X)
-        return nearest(collection, centres, band, self.n_jobs)[0]
+        return nearest(collection, centres, local, band, self.n_jobs)[0]
 
     def transform(self, X: Any) -> Array:
         """Elastic distances of each series to all centres.
@@ -111,11 +124,12 @@ class Centres(ClusterMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         array of shape (cases, centres)
+            As `elastic_distance` and `dtw` give them: with the squared cost, roots.
         """
         check_is_fitted(self)
+        local, _ = resolve_distance(self.cost)
         centres, collection, band = centres_and_series(self, self.cluster_centers_, X)
-        found = squared_distances(collection, centres, band, self.n_jobs)
-        return np.sqrt(found, out=found)
+        return distances_of(summed_costs(collection, centres, local, band, self.n_jobs), local)
 
     @property
     def _n_features_out(self) -> int:

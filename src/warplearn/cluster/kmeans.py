@@ -2,65 +2,77 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state, check_scalar
 
+from warplearn.averaging.methods import check_has_mean, minimize, resolve_method, stepper
+from warplearn.averaging.objective import Array, Objective
+from warplearn.averaging.spaces import check_rows, to_kernel, to_public
 from warplearn.base import check_series, check_weights
 from warplearn.cluster.centres import (
     Centres,
     check_count,
     common_length,
     nearest,
-    squared_distances,
     stacked,
+    summed_costs,
 )
 from warplearn.elastic.bands import Band, BandLike, resolve_band
-from warplearn.mean import (
-    METHODS,
-    Array,
-    Objective,
-    averaged,
-    check_rows,
-    hidden,
-    minimize,
-    named,
-    shown,
-)
+from warplearn.elastic.costs import resolve_distance
+from warplearn.registry import choose
 from warplearn.series.collection import SeriesCollection
+from warplearn.series.symbols import Alphabet, is_symbolic
 
 
+class _Run(NamedTuple):
+    """The result of one run: its centres, and the inertia before each iteration or pass."""
+
+    centres: Array
+    n_iter: int
+    history: list[float]
+
+
+@dataclass(repr=False, eq=False)
 class ElasticKMeans(Centres):
     """K-means under dynamic time warping, or in the paper's matrix space.
 
     Parameters
     ----------
     n_clusters : int, default=3
+        The number of clusters.
+    cost : str or local score, default="squared"
+        The cost of aligning two elements (see `warplearn.elastic.costs`), with a derivative.
     init : {"k-means++", "random"} or series collection, default="k-means++"
         How to choose the first centres: series drawn with a probability that grows with the
-        squared distance to those already drawn, series drawn at random, or the given ones.
+        summed costs to those already drawn, series drawn at random, or the given ones.
     n_init : int, default=1
         Runs from different starts, of which the best is kept.
     max_iter : int, default=50
         Assignments of all series, or passes over the batches.
     tol : float, default=1e-6
-        Stop when the inertia falls by no more than this part of it.
-    method : {"dba", "gradient", "stochastic"} or a method, default="dba"
-        How means are found (see `elastic_mean`).
+        Stop when the relative decrease of the inertia is no greater.
+    method : {"auto", "dba", "descent", "gradient", "stochastic"} or a method, default="auto"
+        How means are found (see `ElasticMean`).
     mean_iter : int, default=30
         The most sweeps of the method between two assignments.
     space : {"series", "matrix"}, default="series"
+        Whether centres are series, or matrices as in the paper.
     length : int, optional
         Length of the centres; by default the mean length of the training series.
     batch_size : int, optional
         Learn from batches of this many series, as `partial_fit` does, instead of all at once.
-    band : int or float, optional
-        Sakoe-Chiba band: a radius in cells, or a fraction of the longer side.
+    band : int, float or str, optional
+        Sakoe-Chiba band: a radius in cells, or a share of the longer side, such as 0.1 or "10%".
+    alphabet : Alphabet, optional
+        Encodes series of symbols; by default the symbols that `fit` sees, one-hot.
     random_state : int, RandomState or None
+        For the first centres, the order of batches and that of "stochastic".
     n_jobs : int, optional
-        Threads; None is Numba's current setting, -1 all cores.
+        Threads; None is 1, as in scikit-learn, -1 all cores.
     verbose : int, default=0
         Print the inertia of each iteration.
 
@@ -69,49 +81,49 @@ class ElasticKMeans(Centres):
     cluster_centers_ : array of shape (n_clusters, m) or (n_clusters, channels, m)
         In the matrix space (n_clusters, n, m) or (n_clusters, n, m, channels).
     labels_ : array of shape (cases,)
+        The nearest centre of each training series.
     inertia_ : float
-        Weighted sum of squared distances to the nearest centre.
+        Weighted sum of the summed costs of aligning each series with its nearest centre: with the
+        squared cost, and all others whose distance is a root, of squared distances, else of
+        distances.
+    history_ : list of one array
+        The inertia before each iteration of the best run or, with a `batch_size`, in each pass.
     n_iter_ : int
+        Iterations of the best run.
     n_steps_ : int
         Batches seen by `partial_fit`, or by the last run with a `batch_size`.
+    alphabet_ : Alphabet
+        The alphabet in use, if the series are symbols.
 
     Notes
     -----
     A cluster that loses its last series gets the series farthest from its own centre.
+
+    Examples
+    --------
+    >>> X = [[0.0, 0.0, 1.0], [0.0, 1.0, 1.0], [5.0, 5.0, 4.0], [5.0, 4.0, 4.0]]
+    >>> model = ElasticKMeans(2, random_state=0).fit(X)
+    >>> model.predict([[0.0, 1.0], [5.0, 4.0]]) == model.labels_[[0, 2]]
+    array([ True,  True])
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 3,
-        *,
-        init: Any = "k-means++",
-        n_init: int = 1,
-        max_iter: int = 50,
-        tol: float = 1e-6,
-        method: Any = "dba",
-        mean_iter: int = 30,
-        space: str = "series",
-        length: int | None = None,
-        batch_size: int | None = None,
-        band: BandLike = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.method = method
-        self.mean_iter = mean_iter
-        self.space = space
-        self.length = length
-        self.batch_size = batch_size
-        self.band = band
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    n_clusters: int = 3
+    _: KW_ONLY
+    cost: Any = "squared"
+    init: Any = "k-means++"
+    n_init: int = 1
+    max_iter: int = 50
+    tol: float = 1e-6
+    method: Any = "auto"
+    mean_iter: int = 30
+    space: str = "series"
+    length: int | None = None
+    batch_size: int | None = None
+    band: BandLike = None
+    alphabet: Alphabet | None = None
+    random_state: Any = None
+    n_jobs: int | None = None
+    verbose: int = 0
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ElasticKMeans:
         """Find the clusters.
@@ -126,6 +138,7 @@ class ElasticKMeans(Centres):
         check_count("n_clusters", self.n_clusters, collection)
         check_scalar(self.n_init, "n_init", (int, np.integer), min_val=1)
         check_scalar(self.max_iter, "max_iter", (int, np.integer), min_val=1)
+        local = self._cost()
         weights = check_weights(collection, sample_weight)
         rng = check_random_state(self.random_state)
         run = self._lloyd if self.batch_size is None else self._batches
@@ -133,14 +146,15 @@ class ElasticKMeans(Centres):
         best = np.inf
         for _ in range(self.n_init):
             centres = self._first_centres(collection, weights, rng)
-            centres, n_iter = run(collection, weights, centres, rng)
-            band = self._band(collection, centres)
-            labels, costs = nearest(collection, centres, band, self.n_jobs)
+            result = run(collection, weights, centres, rng)
+            band = self._band(collection, result.centres)
+            labels, costs = nearest(collection, result.centres, local, band, self.n_jobs)
             inertia = float(weights @ costs)
             if inertia < best or not np.isfinite(best):
                 best = inertia
-                self.labels_, self.inertia_, self.n_iter_ = labels, inertia, n_iter
-                self.cluster_centers_ = np.stack([shown(Y) for Y in centres])
+                self.labels_, self.inertia_, self.n_iter_ = labels, inertia, result.n_iter
+                self.history_ = [np.array(result.history)]
+                self.cluster_centers_ = np.stack([to_public(Y) for Y in result.centres])
         # To `partial_fit` each cell is the mean of as many elements as its cluster has weight.
         sizes = np.bincount(self.labels_, weights, minlength=self.n_clusters)
         self._visits = (np.ones_like(centres[..., :1]).T * sizes).T.astype(centres.dtype)
@@ -149,7 +163,9 @@ class ElasticKMeans(Centres):
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ElasticKMeans:
         """Learn from one more batch.
 
-        Each cell of a centre stays the mean of everything that was ever aligned with it.
+        With the squared cost each cell of a centre stays the mean of all elements that were ever
+        aligned with it.  With others it moves by a step whose size falls as one over the weight
+        that passed through the cell.
 
         Parameters
         ----------
@@ -159,6 +175,7 @@ class ElasticKMeans(Centres):
         """
         first = not hasattr(self, "cluster_centers_")
         collection = check_series(self, X, reset=first)
+        self._cost()
         weights = check_weights(collection, sample_weight)
         if first:
             check_count("n_clusters", self.n_clusters, collection)
@@ -166,15 +183,21 @@ class ElasticKMeans(Centres):
             centres = self._first_centres(collection, weights, rng)
             self._visits, self.n_steps_ = np.zeros_like(centres[..., :1]), 0
         else:
-            centres = hidden(self.cluster_centers_, self.space, self.n_channels_in_)
+            centres = to_kernel(self.cluster_centers_, self.space, self.n_channels_in_)
             check_rows(collection, self.space, centres.shape[1])
         centres, labels, costs = self._batch(
             collection.astype(centres.dtype), weights, centres, self._visits
         )
         self.n_steps_ += 1
         self.labels_, self.inertia_ = labels, float(weights @ costs)
-        self.cluster_centers_ = np.stack([shown(Y) for Y in centres])
+        self.cluster_centers_ = np.stack([to_public(Y) for Y in centres])
         return self
+
+    def _cost(self) -> Any:
+        """The local score; one that has means."""
+        local, _ = resolve_distance(self.cost)
+        check_has_mean(local)
+        return local
 
     def _band(self, X: SeriesCollection, centres: Array) -> Band | None:
         return resolve_band(self.band, X.lengths, np.array([centres.shape[-2]]))
@@ -186,18 +209,19 @@ class ElasticKMeans(Centres):
     def _first_centres(
         self, X: SeriesCollection, weights: NDArray[np.float64], rng: np.random.RandomState
     ) -> Array:
-        length = common_length(X, self.length)
+        length, rows = common_length(X, self.length), X.max_length
         if isinstance(self.init, str):
-            seeds = named(SEEDINGS, self.init, "init")(self, X, weights, rng)
-            return stacked([X[case] for case in seeds], X, self.space, length)
-        given = SeriesCollection.of(self.init, name="init").astype(X.dtype)
+            seeds = choose(SEEDINGS, self.init, "init")(self, X, weights, rng)
+            return stacked(X, seeds, self.space, length, rows)
+        alphabet = self.alphabet_ if is_symbolic(self.init) and hasattr(self, "alphabet_") else None
+        given = SeriesCollection.of(self.init, name="init", alphabet=alphabet).astype(X.dtype)
         if len(given) != self.n_clusters or given.n_channels != X.n_channels:
             raise ValueError(
                 f"init must hold n_clusters={self.n_clusters} series of {X.n_channels} channel(s), "
                 f"got {len(given)} of {given.n_channels}"
             )
         length = given.max_length if self.length is None and not given.is_ragged else length
-        return stacked(list(given), X, self.space, length)
+        return stacked(given, range(len(given)), self.space, length, rows)
 
     def _lloyd(
         self,
@@ -205,29 +229,34 @@ class ElasticKMeans(Centres):
         weights: NDArray[np.float64],
         centres: Array,
         rng: np.random.RandomState,
-    ) -> tuple[Array, int]:
-        method = named(METHODS, self.method, "method", "sweep")
+    ) -> _Run:
+        """Assign all series, move all centres, and repeat."""
+        local = self._cost()
+        method = resolve_method(self.method, local)
         band = self._band(X, centres)
-        before = np.inf
+        history: list[float] = []
         for number in range(self.max_iter):
-            labels, costs = nearest(X, centres, band, self.n_jobs)
-            inertia = float(weights @ costs)
-            self._report("iteration", number, inertia)
+            labels, costs = nearest(X, centres, local, band, self.n_jobs)
+            history.append(float(weights @ costs))
+            self._report("iteration", number, history[-1])
             # Labels that stay the same do not end it: the means may still have some way to go.
-            if before - inertia <= self.tol * inertia:
-                return centres, number
-            before = inertia
+            if self._has_settled(history):
+                return _Run(centres, number, history)
             self._fill_empty(labels, weights * costs)
             centres = np.stack(
                 [
                     minimize(
-                        Objective(X, weights * (labels == c), band, self.n_jobs), Y, method,
+                        Objective(X, weights * (labels == c), local, band, self.n_jobs), Y, method,
                         max_iter=self.mean_iter, tol=self.tol, rng=rng,
                     ).Y
                     for c, Y in enumerate(centres)
                 ]
             )  # fmt: skip
-        return centres, self.max_iter
+        return _Run(centres, self.max_iter, history)
+
+    def _has_settled(self, history: list[float]) -> bool:
+        """Whether the last iteration lowered the inertia by no more than `tol`."""
+        return len(history) > 1 and history[-2] - history[-1] <= self.tol * history[-1]
 
     def _fill_empty(self, labels: NDArray[np.intp], costs: NDArray[np.float64]) -> None:
         """Give each empty cluster the worst placed series of another with more than one."""
@@ -242,13 +271,16 @@ class ElasticKMeans(Centres):
         self, X: SeriesCollection, weights: NDArray[np.float64], centres: Array, visits: Array
     ) -> tuple[Array, NDArray[np.intp], Array]:
         """Centres after one batch; `visits`, the weight ever seen by each cell, is added to."""
+        local = self._cost()
         band = self._band(X, centres)
-        labels, costs = nearest(X, centres, band, self.n_jobs)
+        labels, costs = nearest(X, centres, local, band, self.n_jobs)
         centres = centres.copy()
         for c in np.unique(labels):
-            found = Objective(X, weights * (labels == c), band, self.n_jobs).pull(centres[c])
-            visits[c] += found.visits
-            centres[c] += averaged(found._replace(visits=visits[c]))
+            objective = Objective(X, weights * (labels == c), local, band, self.n_jobs)
+            at = objective.value_and_force(centres[c])
+            visits[c] += at.visits
+            size = centres.dtype.type(stepper(local).size(objective, centres[c], at))
+            centres[c] += size * at._replace(visits=visits[c]).step()
         return centres, labels, costs
 
     def _batches(
@@ -257,11 +289,12 @@ class ElasticKMeans(Centres):
         weights: NDArray[np.float64],
         centres: Array,
         rng: np.random.RandomState,
-    ) -> tuple[Array, int]:
+    ) -> _Run:
+        """Learn from batches in a new order each pass."""
         assert self.batch_size is not None
         check_scalar(self.batch_size, "batch_size", (int, np.integer), min_val=1)
         visits, self.n_steps_ = np.zeros_like(centres[..., :1]), 0
-        before = np.inf
+        history: list[float] = []
         for number in range(self.max_iter):
             order, inertia = rng.permutation(len(X)), 0.0
             for start in range(0, len(X), self.batch_size):
@@ -269,11 +302,11 @@ class ElasticKMeans(Centres):
                 centres, _, costs = self._batch(X[batch], weights[batch], centres, visits)
                 inertia += float(weights[batch] @ costs)
                 self.n_steps_ += 1
+            history.append(inertia)
             self._report("pass", number, inertia)
-            if before - inertia <= self.tol * inertia:
-                return centres, number + 1
-            before = inertia
-        return centres, self.max_iter
+            if self._has_settled(history):
+                return _Run(centres, number + 1, history)
+        return _Run(centres, self.max_iter, history)
 
 
 def _plus_plus(
@@ -282,29 +315,29 @@ def _plus_plus(
     weights: NDArray[np.float64],
     rng: np.random.RandomState,
 ) -> list[int]:
-    """K-means++: of several candidates, drawn in proportion to what they cost, the most useful."""
+    """K-means++: of several candidates, drawn in proportion to their costs, the most useful."""
+    local, _ = resolve_distance(model.cost)
     band = resolve_band(model.band, X.lengths, X.lengths)
+
+    def costs_to(cases: Any) -> Array:
+        """Summed costs of all series to some of them; of any lengths, so one at a time."""
+        columns = [X.elements(case)[None] for case in cases]
+        return np.stack([summed_costs(X, z, local, band, model.n_jobs)[:, 0] for z in columns])
+
     trials = 2 + int(np.log(model.n_clusters))
     seeds = [int(rng.choice(len(X), p=weights / weights.sum()))]
-    costs = _costs_to(X, seeds, band, model.n_jobs)[0]
+    costs = costs_to(seeds)[0]
     while len(seeds) < model.n_clusters:
         mass = np.cumsum(weights * costs)
         if mass[-1] > 0:
             drawn = np.searchsorted(mass, rng.uniform(size=trials) * mass[-1], side="right")
         else:  # every series equals a seed
             drawn = np.setdiff1d(np.arange(len(X)), seeds)[:1]
-        candidates = np.minimum(_costs_to(X, list(drawn), band, model.n_jobs), costs)
+        candidates = np.minimum(costs_to(drawn), costs)
         best = int((candidates @ weights).argmin())
         seeds.append(int(drawn[best]))
         costs = candidates[best]
     return seeds
-
-
-def _costs_to(
-    X: SeriesCollection, cases: list[int], band: Band | None, n_jobs: int | None
-) -> Array:
-    """Squared distances of all series to some of them; of any lengths, so one at a time."""
-    return np.stack([squared_distances(X, X[case][None], band, n_jobs)[:, 0] for case in cases])
 
 
 def _at_random(

@@ -1,70 +1,96 @@
-"""Agglomerative clustering, with means of what was merged."""
+"""Agglomerative clustering, with means of the merged series."""
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 from scipy.cluster.hierarchy import cut_tree, linkage
 from scipy.spatial.distance import squareform
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, check_scalar
 
+from warplearn.averaging.methods import minimize, resolve_method
+from warplearn.averaging.objective import Array, Objective
+from warplearn.averaging.spaces import to_public
+from warplearn.averaging.starts import first_mean
 from warplearn.base import check_series
 from warplearn.cluster.centres import Centres, check_count, common_length
 from warplearn.elastic.bands import BandLike, resolve_band
+from warplearn.elastic.costs import resolve_distance
 from warplearn.elastic.warping import pairwise_dtw
-from warplearn.mean import METHODS, Array, Objective, first_mean, minimize, named, shown
+from warplearn.series.collection import SeriesCollection
+from warplearn.series.symbols import Alphabet
 
 
+@dataclass(repr=False, eq=False)
 class ElasticAgglomerative(Centres):
     """Agglomerative clustering on elastic distances, with means as prototypes: the paper's AHC.
 
     Parameters
     ----------
     n_clusters : int, default=2
+        The number of clusters.
+    cost : str or local score, default="squared"
+        The cost of aligning two elements (see `warplearn.elastic.costs`); it must be symmetric.
     linkage : str, default="ward"
-        Any method of `scipy.cluster.hierarchy.linkage`.
-    method, space, length, band, random_state, n_jobs, verbose
-        As for `ElasticKMeans`.
+        Any method of `scipy.cluster.hierarchy.linkage`.  It is given the distances, with the
+        squared cost roots.
+    method : {"auto", "dba", "descent", "gradient", "stochastic"} or a method, default="auto"
+        How means are found (see `ElasticMean`).
     max_iter : int, default=30
-        Sweeps for each mean.
+        Sweeps for each mean.  With 0 the prototypes are medoids, with any cost.
+    space : {"series", "matrix"}, default="series"
+        Whether prototypes are series, or matrices as in the paper.
+    length : int, optional
+        Length of the prototypes; by default the mean length of the training series.
+    band : int, float or str, optional
+        Sakoe-Chiba band: a radius in cells, or a share of the longer side, such as 0.1 or "10%".
+    alphabet : Alphabet, optional
+        Encodes series of symbols; by default the symbols that `fit` sees, one-hot.
+    random_state : int, RandomState or None
+        For medoids of many series, and for the order of "stochastic".
+    n_jobs : int, optional
+        Threads; None is 1, as in scikit-learn, -1 all cores.
+    verbose : int, default=0
+        Print the variation of each cluster.
 
     Attributes
     ----------
     labels_ : array of shape (cases,)
         Clusters in the order of their first series.
-    cluster_centers_ : array
-        The mean of each cluster, started from its medoid.
+    cluster_centers_ : array of shape (n_clusters, m) or (n_clusters, channels, m)
+        The mean of each cluster, started from its medoid; in the matrix space of shape
+        (n_clusters, n, m) or (n_clusters, n, m, channels).
     linkage_matrix_ : array of shape (cases - 1, 4)
         As SciPy returns it, for instance for its `dendrogram`.
+    history_ : list of arrays
+        For each cluster, the variation around its mean at the start and after each sweep.
     n_iter_ : int
         The most sweeps of any mean.
+    alphabet_ : Alphabet
+        The alphabet in use, if the series are symbols.
+
+    Examples
+    --------
+    >>> X = [[0.0, 0.0, 1.0], [5.0, 5.0, 4.0], [0.0, 1.0, 1.0], [5.0, 4.0, 4.0]]
+    >>> ElasticAgglomerative(2).fit(X).labels_
+    array([0, 1, 0, 1])
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        linkage: str = "ward",
-        method: Any = "dba",
-        max_iter: int = 30,
-        space: str = "series",
-        length: int | None = None,
-        band: BandLike = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.linkage = linkage
-        self.method = method
-        self.max_iter = max_iter
-        self.space = space
-        self.length = length
-        self.band = band
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    n_clusters: int = 2
+    _: KW_ONLY
+    cost: Any = "squared"
+    linkage: str = "ward"
+    method: Any = "auto"
+    max_iter: int = 30
+    space: str = "series"
+    length: int | None = None
+    band: BandLike = None
+    alphabet: Alphabet | None = None
+    random_state: Any = None
+    n_jobs: int | None = None
+    verbose: int = 0
 
     def fit(self, X: Any, y: Any = None) -> ElasticAgglomerative:
         """Merge the series, cut the tree, and take the means.
@@ -76,30 +102,40 @@ class ElasticAgglomerative(Centres):
         """
         collection = check_series(self, X, reset=True)
         check_count("n_clusters", self.n_clusters, collection)
-        method = named(METHODS, self.method, "method", "sweep")
+        check_scalar(self.max_iter, "max_iter", (int, np.integer), min_val=0)
+        local, traits = resolve_distance(self.cost)
+        if not traits.symmetric:
+            raise ValueError(f"cost must be symmetric to merge series by it, got {self.cost!r}")
+        method = resolve_method(self.method, local, self.max_iter)
         rng = check_random_state(self.random_state)
-        distances = pairwise_dtw(collection, band=self.band, n_jobs=self.n_jobs)
-        self._say(f"{len(collection)} x {len(collection)} distances")
-        condensed = squareform(distances.astype(np.float64), checks=False)
-        self.linkage_matrix_, self.labels_ = np.empty((0, 4)), np.zeros(len(collection), np.intp)
-        if len(collection) > 1:
-            self.linkage_matrix_ = linkage(condensed, self.linkage)
-            self.labels_ = cut_tree(self.linkage_matrix_, self.n_clusters)[:, 0].astype(np.intp)
+        self._merge(collection)
         length = common_length(collection, self.length)
-        resolved = resolve_band(self.band, collection.lengths, np.array([length]))
+        band = resolve_band(self.band, collection.lengths, np.array([length]))
         centres: list[Array] = []
-        self.n_iter_ = 0
+        self.history_ = []
         for c in range(self.n_clusters):
             members = (self.labels_ == c).astype(np.float64)
-            objective = Objective(collection, members, resolved, self.n_jobs)
+            objective = Objective(collection, members, local, band, self.n_jobs)
             Y = first_mean(objective._replace(band=None), "medoid", self.space, length, rng)
-            found = minimize(objective, Y, method, max_iter=self.max_iter, tol=1e-6, rng=rng)
-            self._say(f"cluster {c}, {int(members.sum())} series, variation {found.variation:.6g}")
-            centres.append(shown(found.Y))
-            self.n_iter_ = max(self.n_iter_, len(found.history) - 1)
+            minimum = minimize(objective, Y, method, max_iter=self.max_iter, tol=1e-6, rng=rng)
+            size = int(members.sum())
+            self._report(f"cluster {c}, {size} series, variation {minimum.variation:.6g}")
+            centres.append(to_public(minimum.Y))
+            self.history_.append(np.array(minimum.history))
+        self.n_iter_ = max(len(history) for history in self.history_) - 1
         self.cluster_centers_ = np.stack(centres)
         return self
 
-    def _say(self, what: str) -> None:
+    def _merge(self, X: SeriesCollection) -> None:
+        """Set `linkage_matrix_` and `labels_`."""
+        distances = pairwise_dtw(X, band=self.band, cost=self.cost, n_jobs=self.n_jobs)
+        self._report(f"{len(X)} x {len(X)} distances")
+        condensed = squareform(distances.astype(np.float64), checks=False)
+        self.linkage_matrix_, self.labels_ = np.empty((0, 4)), np.zeros(len(X), np.intp)
+        if len(X) > 1:
+            self.linkage_matrix_ = linkage(condensed, self.linkage)
+            self.labels_ = cut_tree(self.linkage_matrix_, self.n_clusters)[:, 0].astype(np.intp)
+
+    def _report(self, what: str) -> None:
         if self.verbose:
             print(f"ElasticAgglomerative: {what}", flush=True)

@@ -64,7 +64,7 @@ class MalformedFileError(ValueError):
 
 def concatenate(parts: list[Dataset]) -> Dataset:
     """The cases of all parts in one set, whose name and alphabet are those of the first."""
-    series = [x.T for part in parts for x in part.X]
+    series = [x for part in parts for x in part.X]
     labels = [part.y for part in parts]
     if len({y.dtype.kind for y in labels}) > 1:  # whole numbers in one file, not in the other
         labels = [y.astype(str) for y in labels]

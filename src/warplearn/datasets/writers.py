@@ -34,7 +34,7 @@ def write_tsv(file: StrPath, X: Any, y: Any) -> Path:
     def lines() -> Iterator[str]:
         for x, label in zip(series, labels, strict=True):
             padding = ["NaN"] * (series.max_length - len(x))
-            yield "\t".join([label, *_texts(x[:, 0]), *padding])
+            yield "\t".join([label, *_texts(x), *padding])
 
     return _write(file, lines())
 
@@ -69,7 +69,7 @@ def write_ts(file: StrPath, X: Any, y: Any, *, name: str | None = None) -> Path:
 
     def lines() -> Iterator[str]:
         for x, label in zip(series, labels, strict=True):
-            yield ":".join([*(",".join(_texts(channel)) for channel in x.T), label])
+            yield ":".join([*(",".join(_texts(channel)) for channel in np.atleast_2d(x)), label])
 
     return _write(file, chain(header, lines()))
 

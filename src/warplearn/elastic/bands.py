@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from warplearn._kernels.recursion.grid import Band, leaves_no_path, row_limits
 from warplearn.elastic.extent import Extent, ExtentLike
 
-__all__ = ["Band", "BandLike", "band_mask", "narrowest", "resolve_band"]
+__all__ = ["Band", "BandLike", "band_mask", "cells_of_grids", "narrowest", "resolve_band"]
 
 BandLike: TypeAlias = ExtentLike | None
 
@@ -74,6 +74,20 @@ def narrowest(k: int, m: int) -> int:
         else:
             high = middle
     return low
+
+
+def cells_of_grids(rows: NDArray[np.int64], columns: NDArray[np.int64], band: Band | None) -> int:
+    """How many cells the grids of all pairs have, every row count with every column count."""
+    total = 0
+    for k, k_times in zip(*np.unique(rows, return_counts=True), strict=True):
+        low, high = np.empty(k, np.int64), np.empty(k, np.int64)
+        for m, m_times in zip(*np.unique(columns, return_counts=True), strict=True):
+            cells = k * m
+            if band is not None:
+                row_limits(band, k, m, low, high)
+                cells = (high - low + 1).sum()
+            total += int(k_times) * int(m_times) * int(cells)
+    return total
 
 
 def band_mask(k: int, m: int, band: BandLike) -> NDArray[np.bool_]:

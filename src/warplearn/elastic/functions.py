@@ -104,10 +104,10 @@ def elastic_inner_product(
     X : series collection
         Anything `SeriesCollection.of` takes.
     W : array of shape (n, m) or (n, m, d), or a bank of such
-    band : int or float, optional
-        Sakoe-Chiba band: a radius in cells, or a fraction of the longer side.
+    band : int, float or str, optional
+        Sakoe-Chiba band: a radius in cells, or a share of the longer side, such as 0.1 or "10%".
     n_jobs : int, optional
-        Threads; None is Numba's current setting, -1 all cores.
+        Threads; None is 1, as in scikit-learn, -1 all cores.
 
     Returns
     -------
@@ -174,8 +174,8 @@ def active_path(
     operands = _operands(single(x), W, band, ("x", "W"))
     if operands.bank:
         raise ValueError(f"W must be a single matrix, got a bank of shape {np.shape(W)}")
-    found = operands.evaluate(local, want_paths=True, lanes=8, n_jobs=1)
-    return found.paths[0]
+    result = operands.evaluate(local, want_paths=True, lanes=8, n_jobs=1)
+    return result.paths[0]
 
 
 def embed(x: Any, Z: Any, path: Any) -> NDArray[Any]:
@@ -269,14 +269,14 @@ def value_and_gradient(
     if traits.root:  # d sqrt(c) = dc / (2 sqrt(c))
         values = distances(operands.evaluate(local, n_jobs=n_jobs).values, traits)
         weights = np.divide(weights, 2 * values, out=np.zeros_like(weights), where=values > 0)
-    found = operands.evaluate(
+    result = operands.evaluate(
         local, upstream=weights, want_series=True, want_matrix=True, n_jobs=n_jobs
     )
-    values = found.values if traits.similarity else distances(found.values, traits)
-    by_series = found.series_gradient.swapaxes(1, 2)
+    values = result.values if traits.similarity else distances(result.values, traits)
+    by_series = result.series_gradient.swapaxes(1, 2)
     return ValueAndGradient(
         operands.shaped(values),
-        found.matrix_gradient.reshape(np.shape(W)),
+        result.matrix_gradient.reshape(np.shape(W)),
         by_series[:, 0] if collection.n_channels == 1 else by_series,
     )
 

@@ -55,7 +55,7 @@ class ElasticStream:
         self.reset()
 
     def reset(self) -> ElasticStream:
-        """Forget all samples and start anew."""
+        """Forget all samples and start a new series."""
         self.n_samples = 0
         return self
 

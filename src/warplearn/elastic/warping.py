@@ -1,8 +1,7 @@
 """Dynamic time warping between series (section 2.1 of the paper).
 
-The distance of x and y is the least cost of a warping path in the grid [len(x)] x [len(y)].  To
-the kernels y is a matrix whose rows are all the same, so this is the elastic distance in another
-dress.
+The distance of x and y is the least cost of a warping path in the grid [len(x)] x [len(y)].  It is
+the elastic distance of x to the matrix whose rows all equal y, and computed as such.
 """
 
 from __future__ import annotations
@@ -14,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warplearn._kernels.drivers.evaluate import evaluate
-from warplearn._kernels.recursion.local import Traits
 from warplearn.elastic.bands import Band, BandLike, resolve_band
-from warplearn.elastic.costs import resolve_distance
+from warplearn.elastic.costs import Traits, resolve_distance
 from warplearn.series.collection import SeriesCollection, common_dtype, single
 
 _BLOCK_BYTES = 2**26
@@ -33,8 +31,7 @@ def distances(scores: NDArray[Any], traits: Traits) -> NDArray[Any]:
     """Turn scores into distances, in place: costs are negated scores, of some the root."""
     np.subtract(0, scores, out=scores)  # not np.negative: the distance 0 has no sign
     if traits.root:
-        # A score is a sum of squares with the sign turned, yet with some costs 0 may come out as
-        # a rounding error on the wrong side.
+        # Rounding errors may put 0 on the wrong side, with some costs.
         np.sqrt(np.maximum(scores, 0, out=scores), out=scores)
     return scores
 
@@ -65,8 +62,8 @@ def dtw(x: Any, y: Any, band: BandLike = None, cost: Any = "squared") -> float:
     ----------
     x, y : array of shape (time,) or (channels, time)
         The series; they may differ in length.
-    band : int or float, optional
-        Sakoe-Chiba band: a radius in cells, or a fraction of the longer series.
+    band : int, float or str, optional
+        Sakoe-Chiba band: a radius in cells, or a share of the longer series, such as 0.1 or "10%".
     cost : str or local score, default="squared"
         The cost of aligning two elements (see `warplearn.elastic.costs`).  With "squared" the
         distance is the root of the summed costs, as in the paper.
@@ -110,11 +107,11 @@ def warping_path(x: Any, y: Any, band: BandLike = None, cost: Any = "squared") -
     """
     local, traits = resolve_distance(cost)
     first, second, resolved = _pair(x, y, band)
-    found = evaluate(
+    result = evaluate(
         local, first.values, first.lengths, second.values,
         band=resolved, want_paths=True, lanes=8, n_jobs=1,
     )  # fmt: skip
-    return WarpingPath(found.paths[0], float(distances(found.values, traits)[0, 0]))
+    return WarpingPath(result.paths[0], float(distances(result.values, traits)[0, 0]))
 
 
 def pairwise_dtw(
@@ -135,7 +132,7 @@ def pairwise_dtw(
     band, cost
         As for `dtw`.
     n_jobs : int, optional
-        Threads; None is Numba's current setting, -1 all cores.
+        Threads; None is 1, as in scikit-learn, -1 all cores.
 
     Returns
     -------
@@ -150,11 +147,11 @@ def pairwise_dtw(
     first = SeriesCollection.of(X)
     if Y is None and traits.symmetric:
         resolved = resolve_band(band, first.lengths, first.lengths)
-        found = evaluate(
+        result = evaluate(
             local, first.values, first.lengths, first.values, first.lengths,
             band=resolved, triangular=True, n_jobs=n_jobs,
         )  # fmt: skip
-        return distances(found.values, traits)
+        return distances(result.values, traits)
     second = first if Y is None else SeriesCollection.of(Y, name="Y")
     return _rectangle(local, traits, first, second, band, n_jobs)
 
@@ -170,12 +167,12 @@ def _rectangle(
     X, Y = _alike(X, Y, "X", "Y")
     resolved = resolve_band(band, X.lengths, Y.lengths)
     if traits.symmetric and len(Y) > len(X):  # the series in lanes should be the many
-        found = evaluate(
+        result = evaluate(
             local, Y.values, Y.lengths, X.values, X.lengths, band=resolved, n_jobs=n_jobs
         )
-        return np.ascontiguousarray(distances(found.values, traits).T)
-    found = evaluate(local, X.values, X.lengths, Y.values, Y.lengths, band=resolved, n_jobs=n_jobs)
-    return distances(found.values, traits)
+        return np.ascontiguousarray(distances(result.values, traits).T)
+    result = evaluate(local, X.values, X.lengths, Y.values, Y.lengths, band=resolved, n_jobs=n_jobs)
+    return distances(result.values, traits)
 
 
 def pairwise_dtw_blocks(
@@ -220,6 +217,6 @@ def pairwise_dtw_blocks(
     elif rows < 1:
         raise ValueError(f"rows must be a positive integer, got {rows!r}")
     return (
-        (part, _rectangle(local, traits, first[part], second, band, n_jobs))
-        for part in (slice(i, min(i + rows, len(first))) for i in range(0, len(first), rows))
+        (block, _rectangle(local, traits, first[block], second, band, n_jobs))
+        for block in (slice(i, min(i + rows, len(first))) for i in range(0, len(first), rows))
     )

@@ -46,7 +46,7 @@ class Data:
         with suppress(datasets.DatasetNotFoundError):  # judged by cross-validation, as rows say
             parts.append(datasets.load(name, "test", directory, download=download))
         y = np.concatenate([part.y for part in parts])
-        X = SeriesCollection.of([x.T for part in parts for x in part.X]).astype(np.float32)
+        X = SeriesCollection.of([x for part in parts for x in part.X]).astype(np.float32)
         source = "built-in" if train.source == "built-in" else "ucr"
         return cls(name, source, X, y, len(train.X))
 

@@ -163,9 +163,9 @@ def view_of(
             "case": int(case),
             "label": str(data.y[case]),
             "predicted": str(predicted[np.flatnonzero(fits == case)[0]]),
-            "values": [_rounded(channel) for channel in x.T],
+            "values": [_rounded(channel) for channel in np.atleast_2d(x)],
             "decisions": _rounded(decisions[index]),
-            "contributions": [_rounded(own[index, : len(x)]) for own in parts],
+            "contributions": [_rounded(own[index, : x.shape[-1]]) for own in parts],
             "paths": [_columns(x, W, model.band) for W in coef],
         })  # fmt: skip
     alphabet = data.alphabet
@@ -205,7 +205,7 @@ def _packed(W: NDArray[Any]) -> dict[str, Any]:
 def _columns(x: NDArray[Any], W: NDArray[Any], band: Any) -> list[list[int]]:
     """For each time the first and the last column of the active path, all first ones first."""
     matrix = W if W.shape[2] > 1 else W[..., 0]
-    i, j = active_path(x.T, matrix, band=band).T
+    i, j = active_path(x, matrix, band=band).T
     first = np.flatnonzero(np.r_[True, np.diff(i) > 0])
     last = np.r_[first[1:] - 1, len(i) - 1]
     return [j[first].tolist(), j[last].tolist()]

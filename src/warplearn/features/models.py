@@ -25,10 +25,10 @@ from sklearn.utils import check_scalar, compute_sample_weight
 from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_or_1d
 
 from warplearn._kernels.drivers.windows import GROUP, REPRESENTATION
+from warplearn.averaging.objective import Array
 from warplearn.base import check_labels, check_series, check_weights
 from warplearn.features.ridge import Standardized, mix, ridge
 from warplearn.features.transformer import ElasticFeatures
-from warplearn.mean import Array
 from warplearn.series.collection import SeriesCollection
 
 __all__ = ["ElasticFeatureClassifier", "ElasticFeatureRegressor", "Shrinkage"]

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.linalg import eigh, svd
 from scipy.optimize import nnls
 
-from warplearn.mean import Array
+from warplearn.averaging.objective import Array
 
 _CHUNK = 4096  # features that are standardized at once
 _TOWARDS_EQUAL = 0.1  # how much factors are held to be equal

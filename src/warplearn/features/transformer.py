@@ -27,8 +27,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from warplearn._kernels.drivers import windows
 from warplearn._kernels.drivers.windows import GROUP, centre_columns, pooled_outputs, window_outputs
+from warplearn.averaging.objective import Array
 from warplearn.base import check_series
-from warplearn.mean import Array, chunks, named
+from warplearn.registry import choose
+from warplearn.series.chunks import chunks
 from warplearn.series.collection import SeriesCollection
 
 __all__ = ["ElasticFeatures", "Kernel"]
@@ -429,4 +431,4 @@ def _names(given: Any, table: Any, name: str) -> None:
     if isinstance(given, str) or not len(given):
         raise ValueError(f"{name} must be some of {sorted(table)}, at least one, got {given!r}")
     for one in given:
-        named(table, one, name)
+        choose(table, one, name)

@@ -1,27 +1,24 @@
-"""Nearest neighbours under dynamic time warping: exact, most distances never computed.
-
-The kernel (`_kernels.nearest`) sorts candidates by a lower bound, computes them in lanes, and
-abandons a block of lanes once none of them can be among the nearest any more.  Results are those
-of all distances sorted; of equal distances, the smaller index comes first.
-"""
+"""Votes of the nearest neighbours under dynamic time warping."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import r2_score
-from sklearn.utils import check_scalar
-from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from warplearn._kernels.drivers.nearest import nearest
-from warplearn.base import check_labels, check_series
-from warplearn.elastic.bands import BandLike, resolve_band
-from warplearn.mean import Array, chunks, named
-from warplearn.series.collection import SeriesCollection, common_dtype
+from warplearn.averaging.objective import Array
+from warplearn.base import check_labels, check_series, check_targets
+from warplearn.elastic.bands import BandLike
+from warplearn.elastic.costs import resolve_distance
+from warplearn.neighbors.search import NearestNeighbors, nearest_neighbors
+from warplearn.registry import choose
+from warplearn.series.collection import SeriesCollection
+from warplearn.series.symbols import Alphabet
 
 __all__ = [
     "DTWNeighborsClassifier",
@@ -31,99 +28,6 @@ __all__ = [
 ]
 
 Bands: TypeAlias = BandLike | Sequence[BandLike]
-
-
-class NearestNeighbors(NamedTuple):
-    """Neighbours, and what it took to find them.
-
-    Attributes
-    ----------
-    distances, indices : arrays of shape (queries, k)
-        The nearest first; of equals, the one with the smaller index.
-    cells_computed, cells_avoided : int
-        Cells of the grids of all pairs (inside the band) that were computed, and that were not.
-    """
-
-    distances: Array
-    indices: NDArray[np.int64]
-    cells_computed: int
-    cells_avoided: int
-
-
-def nearest_neighbors(
-    X: Any,
-    queries: Any = None,
-    n_neighbors: int = 1,
-    band: BandLike = None,
-    *,
-    n_jobs: int | None = None,
-    verbose: int = 0,
-) -> NearestNeighbors:
-    """The nearest of the series X to each query, by dynamic time warping.
-
-    Parameters
-    ----------
-    X : series collection
-        Anything `SeriesCollection.of` takes.
-    queries : series collection, optional
-        By default X itself, where no series is a neighbour of its own.
-    n_neighbors : int, default=1
-    band : int or float, optional
-        Sakoe-Chiba band: a radius in cells, or a fraction of the longer side.
-    n_jobs : int, optional
-        Threads; None is Numba's current setting, -1 all cores.
-    verbose : int, default=0
-        Print how far the search is.
-
-    Returns
-    -------
-    NearestNeighbors
-
-    Examples
-    --------
-    >>> found = nearest_neighbors([[0.0, 1.0], [5.0, 5.0]], [[0.0, 0.0, 2.0]])
-    >>> found.indices, found.distances
-    (array([[0]]), array([[1.]]))
-    """
-    among = SeriesCollection.of(X)
-    asked = among if queries is None else SeriesCollection.of(queries, name="queries")
-    if asked.n_channels != among.n_channels:
-        raise ValueError(
-            f"queries must have {among.n_channels} channel(s), as X has, got {asked.n_channels}"
-        )
-    check_scalar(n_neighbors, "n_neighbors", (int, np.integer), min_val=1)
-    candidates = len(among) - (queries is None)
-    if n_neighbors > candidates:
-        raise ValueError(
-            f"Expected n_neighbors <= n_samples_fit, the {candidates} series there are to choose "
-            f"from, but n_neighbors = {n_neighbors}, n_samples_fit = {len(among)}"
-        )
-    resolved = resolve_band(band, among.lengths, asked.lengths)
-    dtype = common_dtype(among, asked)
-    among, asked = among.astype(dtype), asked.astype(dtype)
-    skip = np.arange(len(asked)) if queries is None else np.full(len(asked), -1)
-    parts, done = [], 0
-    for cases in chunks(asked):
-        part = asked[cases]
-        found = nearest(
-            among.values, among.lengths, part.values, part.lengths, n_neighbors,
-            band=resolved, skip=skip[cases], n_jobs=n_jobs,
-        )  # fmt: skip
-        parts.append(found)
-        done += len(part)
-        if verbose:
-            share = found.computed / found.total
-            print(f"nearest_neighbors: {done} of {len(asked)} queries, {share:.1%} of the cells")
-    computed, total = sum(p.computed for p in parts), sum(p.total for p in parts)
-    return NearestNeighbors(
-        np.sqrt(np.concatenate([p.costs for p in parts])),
-        np.concatenate([p.indices for p in parts]),
-        computed,
-        total - computed,
-    )
-
-
-# Votes
 
 
 def _uniform(distances: Array) -> Array:
@@ -140,28 +44,21 @@ def _by_distance(distances: Array) -> Array:
 WEIGHTS: dict[str, Callable[[Array], Array]] = {"uniform": _uniform, "distance": _by_distance}
 
 
+@dataclass(repr=False, eq=False)
 class _DTWNeighbors(BaseEstimator):
-    """What both estimators share: the search, and the choice of the band.
+    """The search and the choice of the band, for both estimators.
 
     Subclasses say what a vote decides (`_decide`) and how good decisions are (`_quality`).
     """
 
-    n_channels_in_: int
-
-    def __init__(
-        self,
-        n_neighbors: int = 1,
-        *,
-        weights: Any = "uniform",
-        band: Bands = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.weights = weights
-        self.band = band
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    n_neighbors: int = 1
+    _: KW_ONLY
+    cost: Any = "squared"
+    weights: Any = "uniform"
+    band: Bands = None
+    alphabet: Alphabet | None = None
+    n_jobs: int | None = None
+    verbose: int = 0
 
     def _decide(self, targets: Array, votes: Array) -> Array:
         raise NotImplementedError
@@ -170,8 +67,10 @@ class _DTWNeighbors(BaseEstimator):
         raise NotImplementedError
 
     def _remember(self, X: SeriesCollection, targets: Array) -> None:
-        """Keep the series, and choose the band."""
-        self._values, self._lengths, self._targets = X.values, X.lengths, targets
+        """Keep copies of series and targets, and choose the band."""
+        resolve_distance(self.cost)
+        self._values, self._lengths = np.array(X.values), np.array(X.lengths)
+        self._targets = np.array(targets)
         if not isinstance(self.band, (Sequence, np.ndarray)) or isinstance(self.band, str):
             self.band_ = self.band
             return
@@ -182,15 +81,14 @@ class _DTWNeighbors(BaseEstimator):
 
     def _leave_one_out(self, band: BandLike) -> float:
         self.band_ = band
-        found = self.search()
-        decided = self._decide(self._targets[found.indices], self._votes(found.distances))
+        decided = self._vote(self.search())
         quality = self._quality(self._targets, decided)
         if self.verbose:
             print(f"{type(self).__name__}: band={band!r}, leave-one-out score {quality:.4f}")
         return quality
 
     def search(self, X: Any = None, n_neighbors: int | None = None) -> NearestNeighbors:
-        """Neighbours of each series, and how many cells it took to find them.
+        """Neighbours of each series, and how many cells were computed to find them.
 
         Parameters
         ----------
@@ -209,6 +107,7 @@ class _DTWNeighbors(BaseEstimator):
             None if X is None else check_series(self, X, reset=False),
             self.n_neighbors if n_neighbors is None else n_neighbors,
             self.band_,
+            cost=self.cost,
             n_jobs=self.n_jobs,
             verbose=self.verbose,
         )
@@ -229,44 +128,59 @@ class _DTWNeighbors(BaseEstimator):
         (distances, indices), or indices
             Arrays of shape (cases, n_neighbors).
         """
-        found = self.search(X, n_neighbors)
-        return (found.distances, found.indices) if return_distance else found.indices
+        result = self.search(X, n_neighbors)
+        return (result.distances, result.indices) if return_distance else result.indices
 
     def _votes(self, distances: Array) -> Array:
         if callable(self.weights):
             return np.asarray(self.weights(distances))
-        return named(WEIGHTS, self.weights, "weights")(distances)
+        return choose(WEIGHTS, self.weights, "weights")(distances)
 
-    def _decisions(self, X: Any) -> Array:
-        found = self.search(X)
-        return self._decide(self._targets[found.indices], self._votes(found.distances))
+    def _vote(self, neighbors: NearestNeighbors) -> Array:
+        """The decision for each query."""
+        return self._decide(self._targets[neighbors.indices], self._votes(neighbors.distances))
 
 
+@dataclass(repr=False, eq=False)
 class DTWNeighborsClassifier(ClassifierMixin, _DTWNeighbors):
     """Vote of the nearest neighbours; with the defaults the paper's NN+ALL.
 
     Parameters
     ----------
     n_neighbors : int, default=1
+        The number of neighbours that vote.
+    cost : str or local score, default="squared"
+        The cost of aligning an element of a query with one of a training series (see
+        `warplearn.elastic.costs`).  With "squared" most distances need not be computed.
     weights : {"uniform", "distance"} or callable, default="uniform"
         What the vote of a neighbour counts: the same, one over the distance, or whatever a
         function makes of an array of distances.
-    band : int, float, None, or a sequence of these
-        Sakoe-Chiba band: a radius in cells, or a fraction of the longer side.  Of several, `fit`
-        takes the one with the best leave-one-out score, the first of equals.
+    band : int, float, str, None, or a sequence of these
+        Sakoe-Chiba band: a radius in cells, or a share of the longer side, such as 0.1 or "10%".
+        Of several, `fit` takes the one with the best leave-one-out score, the first of equals.
+    alphabet : Alphabet, optional
+        Encodes series of symbols; by default the symbols that `fit` sees, one-hot.
     n_jobs : int, optional
-        Threads; None is Numba's current setting, -1 all cores.
+        Threads; None is 1, as in scikit-learn, -1 all cores.
     verbose : int, default=0
         Print how far a search is.
 
     Attributes
     ----------
-    band_ : int, float or None
+    band_ : int, float, str or None
         The band in use.
     loo_scores_ : array
         Leave-one-out scores of the bands, if there was a choice.
     classes_ : array
         The classes; of classes with as many votes, the first is predicted.
+    alphabet_ : Alphabet
+        The alphabet in use, if the series are symbols.
+
+    Examples
+    --------
+    >>> X = [[0.0, 0.0, 1.0], [5.0, 5.0, 4.0]]
+    >>> DTWNeighborsClassifier().fit(X, ["low", "high"]).predict([[0.0, 1.0, 1.0, 1.0]])
+    array(['low'], dtype='<U4')
     """
 
     def fit(self, X: Any, y: Any) -> DTWNeighborsClassifier:
@@ -295,31 +209,73 @@ class DTWNeighborsClassifier(ClassifierMixin, _DTWNeighbors):
         return float((targets == decided).mean())
 
     def predict(self, X: Any) -> Array:
-        """The class of each series."""
-        codes = self._decisions(X)
-        labels: Array = self.classes_[codes]
+        """The class of each series.
+
+        Parameters
+        ----------
+        X : series collection
+
+        Returns
+        -------
+        array of shape (cases,)
+        """
+        labels: Array = self.classes_[self._vote(self.search(X))]
         return labels
 
     def predict_proba(self, X: Any) -> Array:
-        """Shares of the votes, an array of shape (cases, classes)."""
-        found = self.search(X)
-        return self._shares(self._targets[found.indices], self._votes(found.distances))
+        """Shares of the votes.
+
+        Parameters
+        ----------
+        X : series collection
+
+        Returns
+        -------
+        array of shape (cases, classes)
+        """
+        neighbors = self.search(X)
+        return self._shares(self._targets[neighbors.indices], self._votes(neighbors.distances))
 
 
+@dataclass(repr=False, eq=False)
 class DTWNeighborsRegressor(RegressorMixin, _DTWNeighbors):
     """Weighted mean of the targets of the nearest neighbours.
 
     Parameters
     ----------
-    n_neighbors, weights, band, n_jobs, verbose
-        As for `DTWNeighborsClassifier`; the leave-one-out score is R^2.
+    n_neighbors : int, default=1
+        The number of neighbours that vote.
+    cost : str or local score, default="squared"
+        The cost of aligning an element of a query with one of a training series (see
+        `warplearn.elastic.costs`).  With "squared" most distances need not be computed.
+    weights : {"uniform", "distance"} or callable, default="uniform"
+        What the vote of a neighbour counts: the same, one over the distance, or whatever a
+        function makes of an array of distances.
+    band : int, float, str, None, or a sequence of these
+        Sakoe-Chiba band: a radius in cells, or a share of the longer side, such as 0.1 or "10%".
+        Of several, `fit` takes the one with the best leave-one-out score, the first of equals; the
+        score is R^2.
+    alphabet : Alphabet, optional
+        Encodes series of symbols; by default the symbols that `fit` sees, one-hot.
+    n_jobs : int, optional
+        Threads; None is 1, as in scikit-learn, -1 all cores.
+    verbose : int, default=0
+        Print how far a search is.
 
     Attributes
     ----------
-    band_ : int, float or None
+    band_ : int, float, str or None
         The band in use.
     loo_scores_ : array
         Leave-one-out scores of the bands, if there was a choice.
+    alphabet_ : Alphabet
+        The alphabet in use, if the series are symbols.
+
+    Examples
+    --------
+    >>> X = [[0.0, 0.0, 1.0], [0.0, 1.0, 2.0], [5.0, 5.0, 4.0]]
+    >>> DTWNeighborsRegressor(2).fit(X, [1.0, 2.0, 7.0]).predict([[0.0, 1.0, 1.0, 1.0]])
+    array([1.5])
     """
 
     def fit(self, X: Any, y: Any) -> DTWNeighborsRegressor:
@@ -331,16 +287,7 @@ class DTWNeighborsRegressor(RegressorMixin, _DTWNeighbors):
         y : array of shape (cases,)
         """
         collection = check_series(self, X, reset=True)
-        if y is None:
-            raise ValueError("This estimator requires y to be passed, but the target y is None")
-        targets = column_or_1d(y, dtype=np.float64, warn=True)
-        assert_all_finite(targets, input_name="y")
-        if len(targets) != len(collection):
-            raise ValueError(
-                "X and y must have as many cases: Found input variables with inconsistent numbers "
-                f"of samples: [{len(collection)}, {len(targets)}]"
-            )
-        self._remember(collection, targets)
+        self._remember(collection, column_or_1d(check_targets(collection, y), warn=True))
         return self
 
     def _decide(self, targets: Array, votes: Array) -> Array:
@@ -351,5 +298,14 @@ class DTWNeighborsRegressor(RegressorMixin, _DTWNeighbors):
         return float(r2_score(targets, decided))
 
     def predict(self, X: Any) -> Array:
-        """The target of each series."""
-        return self._decisions(X)
+        """The target of each series.
+
+        Parameters
+        ----------
+        X : series collection
+
+        Returns
+        -------
+        array of shape (cases,)
+        """
+        return self._vote(self.search(X))

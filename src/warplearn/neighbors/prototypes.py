@@ -8,6 +8,7 @@ each of its elements moves towards, or away from, the mean of what is aligned wi
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,17 +17,23 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state, check_scalar
 from sklearn.utils.validation import check_is_fitted
 
-from warplearn.base import check_labels, check_series
+from warplearn.averaging.methods import check_has_mean, stepper
+from warplearn.averaging.objective import Array, Objective
+from warplearn.averaging.spaces import to_kernel, to_public
+from warplearn.base import check_labelled
 from warplearn.cluster import ElasticAgglomerative, ElasticKMeans
 from warplearn.cluster.centres import (
     centres_and_series,
     common_length,
     nearest,
-    squared_distances,
+    summed_costs,
 )
 from warplearn.elastic.bands import BandLike, resolve_band
-from warplearn.mean import Array, Objective, averaged, hidden, named, shown
+from warplearn.elastic.costs import COSTS, resolve_distance
+from warplearn.mean import ElasticMean
+from warplearn.registry import choose
 from warplearn.series.collection import SeriesCollection
+from warplearn.series.symbols import Alphabet
 
 __all__ = ["ElasticLVQClassifier", "NearestPrototypeClassifier"]
 
@@ -35,9 +42,10 @@ __all__ = ["ElasticLVQClassifier", "NearestPrototypeClassifier"]
 
 
 class _Options(Protocol):
-    """What is asked of an estimator whose prototypes are to be found."""
+    """The parameters of an estimator that its prototypes depend on."""
 
     n_prototypes: int
+    cost: Any
     band: BandLike
     n_jobs: int | None
     verbose: int
@@ -45,7 +53,7 @@ class _Options(Protocol):
 
 def _by_kmeans(options: _Options, X: SeriesCollection, length: int, seed: int) -> Array:
     model = ElasticKMeans(
-        min(options.n_prototypes, len(X)), n_init=3,
+        min(options.n_prototypes, len(X)), n_init=3, cost=options.cost,
         length=length, band=options.band, random_state=seed, n_jobs=options.n_jobs,
         verbose=options.verbose,
     )  # fmt: skip
@@ -54,7 +62,7 @@ def _by_kmeans(options: _Options, X: SeriesCollection, length: int, seed: int) -
 
 def _by_ahc(options: _Options, X: SeriesCollection, length: int, seed: int) -> Array:
     model = ElasticAgglomerative(
-        min(options.n_prototypes, len(X)), length=length, band=options.band,
+        min(options.n_prototypes, len(X)), cost=options.cost, length=length, band=options.band,
         random_state=seed, n_jobs=options.n_jobs, verbose=options.verbose,
     )  # fmt: skip
     return model.fit(X).cluster_centers_
@@ -65,7 +73,11 @@ def _by_mean(options: _Options, X: SeriesCollection, length: int, seed: int) -> 
         raise ValueError(
             f"n_prototypes must be 1 where prototypes are means, got {options.n_prototypes!r}"
         )
-    return _by_ahc(options, X, length, seed)  # of one cluster: the mean, started from the medoid
+    model = ElasticMean(
+        cost=options.cost, length=length, band=options.band,
+        random_state=seed, n_jobs=options.n_jobs, verbose=options.verbose,
+    )  # fmt: skip
+    return model.fit(X).mean_[None]
 
 
 FINDERS = {"ahc": _by_ahc, "kmeans": _by_kmeans, "mean": _by_mean}
@@ -76,6 +88,7 @@ class _PrototypeClassifier(ClassifierMixin, BaseEstimator):
 
     n_channels_in_: int
     n_prototypes: int
+    cost: Any
     space = "series"
     length: int | None
     band: BandLike
@@ -85,33 +98,42 @@ class _PrototypeClassifier(ClassifierMixin, BaseEstimator):
 
     def _fit_classes(
         self, X: Any, y: Any, finder: str, argument: str, rng: np.random.RandomState
-    ) -> tuple[SeriesCollection, NDArray[np.intp]]:
+    ) -> tuple[SeriesCollection, NDArray[np.int64]]:
         """Set `prototypes_`; returns the series and the codes of their classes."""
-        collection = check_series(self, X, reset=True)
-        self.classes_, codes = np.unique(check_labels(collection, y), return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs series of at least two classes, but y has only one "
-                f"class: {self.classes_[0]!r}"
-            )
+        local, _ = resolve_distance(self.cost)
+        check_has_mean(local)
+        collection, codes, _ = check_labelled(self, X, y, None)
         check_scalar(self.n_prototypes, "n_prototypes", (int, np.integer), min_val=1)
-        find = named(FINDERS, finder, argument)
+        find = choose(FINDERS, finder, argument)
         length = common_length(collection, self.length)
-        found = []
-        for c in range(len(self.classes_)):
-            found.append(find(self, collection[codes == c], length, rng.randint(2**31 - 1)))
-        self.prototypes_ = np.concatenate(found)
-        counts = [len(prototypes) for prototypes in found]
+        of_class = [
+            find(self, collection[codes == c], length, rng.randint(2**31 - 1))
+            for c in range(len(self.classes_))
+        ]
+        self.prototypes_ = np.concatenate(of_class)
+        counts = [len(prototypes) for prototypes in of_class]
         self.prototype_labels_ = np.repeat(self.classes_, counts)
         return collection, codes
 
     def predict(self, X: Any) -> Array:
-        """The class of the nearest prototype."""
+        """The class of the nearest prototype.
+
+        Parameters
+        ----------
+        X : series collection
+
+        Returns
+        -------
+        array of shape (cases,)
+        """
         check_is_fitted(self)
-        centres, collection, resolved = centres_and_series(self, self.prototypes_, X)
-        return self.prototype_labels_[nearest(collection, centres, resolved, self.n_jobs)[0]]
+        local, _ = resolve_distance(self.cost)
+        centres, collection, band = centres_and_series(self, self.prototypes_, X)
+        winners, _ = nearest(collection, centres, local, band, self.n_jobs)
+        return self.prototype_labels_[winners]
 
 
+@dataclass(repr=False, eq=False)
 class NearestPrototypeClassifier(_PrototypeClassifier):
     """Class of the nearest prototype, a few for each class.
 
@@ -122,40 +144,50 @@ class NearestPrototypeClassifier(_PrototypeClassifier):
         clusters (NN+AHC), or the mean of the class.
     n_prototypes : int, default=1
         For each class; a class with fewer series has one for each.
+    cost : str or local score, default="squared"
+        The cost of aligning two elements (see `warplearn.elastic.costs`), with a derivative.
     length : int, optional
         Length of the prototypes; by default the mean length of the training series.
-    band : int or float, optional
-        Sakoe-Chiba band: a radius in cells, or a fraction of the longer side.
+    band : int, float or str, optional
+        Sakoe-Chiba band: a radius in cells, or a share of the longer side, such as 0.1 or "10%".
+    alphabet : Alphabet, optional
+        Encodes series of symbols; by default the symbols that `fit` sees, one-hot.
     random_state : int, RandomState or None
+        For the first centres of k-means.
     n_jobs : int, optional
-        Threads; None is Numba's current setting, -1 all cores.
+        Threads; None is 1, as in scikit-learn, -1 all cores.
     verbose : int, default=0
+        Print how the clustering of each class goes.
 
     Attributes
     ----------
     prototypes_ : array of shape (prototypes, m) or (prototypes, channels, m)
+        The prototypes, class by class.
     prototype_labels_ : array of shape (prototypes,)
+        Their classes.
     classes_ : array
+        The classes, sorted.
+    alphabet_ : Alphabet
+        The alphabet in use, if the series are symbols.
+
+    Examples
+    --------
+    >>> X = [[0.0, 0.0, 1.0], [5.0, 5.0, 4.0], [0.0, 1.0, 1.0], [5.0, 4.0, 4.0]]
+    >>> model = NearestPrototypeClassifier("mean").fit(X, ["low", "high", "low", "high"])
+    >>> model.predict([[0.0, 0.5, 1.0, 1.0]])
+    array(['low'], dtype='<U4')
     """
 
-    def __init__(
-        self,
-        method: str = "kmeans",
-        n_prototypes: int = 1,
-        *,
-        length: int | None = None,
-        band: BandLike = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.method = method
-        self.n_prototypes = n_prototypes
-        self.length = length
-        self.band = band
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    method: str = "kmeans"
+    _: KW_ONLY
+    n_prototypes: int = 1
+    cost: Any = "squared"
+    length: int | None = None
+    band: BandLike = None
+    alphabet: Alphabet | None = None
+    random_state: Any = None
+    n_jobs: int | None = None
+    verbose: int = 0
 
     def fit(self, X: Any, y: Any) -> NearestPrototypeClassifier:
         """Find the prototypes of each class.
@@ -170,8 +202,8 @@ class NearestPrototypeClassifier(_PrototypeClassifier):
         return self
 
 
-# Learning vector quantization: what one series does to the prototypes.  A positive number moves a
-# prototype towards it, a negative one away.
+# Rules of learning vector quantization: how far a series moves each prototype.  A positive number
+# moves a prototype towards the series, a negative one away.
 
 
 def _lvq1(costs: Array, own: NDArray[np.bool_]) -> NDArray[np.float64]:
@@ -203,6 +235,7 @@ def _glvq(costs: Array, own: NDArray[np.bool_]) -> NDArray[np.float64]:
 RULES = {"glvq": _glvq, "lvq1": _lvq1}
 
 
+@dataclass(repr=False, eq=False)
 class ElasticLVQClassifier(_PrototypeClassifier):
     """Learning vector quantization under dynamic time warping.
 
@@ -214,50 +247,66 @@ class ElasticLVQClassifier(_PrototypeClassifier):
     rule : {"glvq", "lvq1"}, default="glvq"
         Generalized LVQ, or Kohonen's LVQ1.
     n_prototypes : int, default=1
-        For each class.
+        For each class; a class with fewer series has one for each.
     init : {"kmeans", "ahc", "mean"}, default="kmeans"
         Where prototypes start (see `NearestPrototypeClassifier`).
-    rate : float, default=0.1
-        The part of the way that a prototype goes; falls linearly to 0 over the epochs.
+    learning_rate_init : float, default=0.1
+        The share of the way that a prototype goes at first; falls linearly to 0 over the epochs.
     max_iter : int, default=20
         Epochs.
-    length, band, random_state, n_jobs, verbose
-        As for `NearestPrototypeClassifier`.
+    cost : str or local score, default="squared"
+        The cost of aligning two elements (see `warplearn.elastic.costs`), with a derivative.  With
+        the squared cost the way leads to the mean of the elements aligned with each element of the
+        prototype, with others it is a step of `Descent`.
+    length : int, optional
+        Length of the prototypes; by default the mean length of the training series.
+    band : int, float or str, optional
+        Sakoe-Chiba band: a radius in cells, or a share of the longer side, such as 0.1 or "10%".
+    alphabet : Alphabet, optional
+        Encodes series of symbols; by default the symbols that `fit` sees, one-hot.
+    random_state : int, RandomState or None
+        For the start and for the order of the series.
+    n_jobs : int, optional
+        Threads; None is 1, as in scikit-learn, -1 all cores.
+    verbose : int, default=0
+        Print the training error of each epoch.
 
     Attributes
     ----------
     prototypes_ : array of shape (prototypes, m) or (prototypes, channels, m)
+        The prototypes, class by class.
     prototype_labels_ : array of shape (prototypes,)
+        Their classes.
     classes_ : array
-    history_ : array
+        The classes, sorted.
+    history_ : list of one array
         Share of training errors at the start and after each epoch.
     n_iter_ : int
+        Epochs.
+    alphabet_ : Alphabet
+        The alphabet in use, if the series are symbols.
+
+    Examples
+    --------
+    >>> X = [[0.0, 0.0, 1.0], [5.0, 5.0, 4.0], [0.0, 1.0, 1.0], [5.0, 4.0, 4.0]]
+    >>> model = ElasticLVQClassifier(random_state=0).fit(X, ["low", "high", "low", "high"])
+    >>> model.predict([[0.0, 0.5, 1.0, 1.0]])
+    array(['low'], dtype='<U4')
     """
 
-    def __init__(
-        self,
-        rule: str = "glvq",
-        n_prototypes: int = 1,
-        *,
-        init: str = "kmeans",
-        rate: float = 0.1,
-        max_iter: int = 20,
-        length: int | None = None,
-        band: BandLike = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.rule = rule
-        self.n_prototypes = n_prototypes
-        self.init = init
-        self.rate = rate
-        self.max_iter = max_iter
-        self.length = length
-        self.band = band
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    rule: str = "glvq"
+    _: KW_ONLY
+    n_prototypes: int = 1
+    init: str = "kmeans"
+    learning_rate_init: float = 0.1
+    max_iter: int = 20
+    cost: Any = "squared"
+    length: int | None = None
+    band: BandLike = None
+    alphabet: Alphabet | None = None
+    random_state: Any = None
+    n_jobs: int | None = None
+    verbose: int = 0
 
     def fit(self, X: Any, y: Any) -> ElasticLVQClassifier:
         """Learn the prototypes.
@@ -267,34 +316,47 @@ class ElasticLVQClassifier(_PrototypeClassifier):
         X : series collection
         y : array of shape (cases,)
         """
-        rule = named(RULES, self.rule, "rule")
+        choose(RULES, self.rule, "rule")
         check_scalar(self.max_iter, "max_iter", (int, np.integer), min_val=0)
-        check_scalar(self.rate, "rate", (int, float), min_val=0)
+        check_scalar(self.learning_rate_init, "learning_rate_init", (int, float), min_val=0)
         rng = check_random_state(self.random_state)
         collection, codes = self._fit_classes(X, y, self.init, "init", rng)
+        local, _ = resolve_distance(self.cost)
         of_class = np.searchsorted(self.classes_, self.prototype_labels_)
-        centres = hidden(self.prototypes_, self.space, self.n_channels_in_).copy()
-        resolved = resolve_band(self.band, collection.lengths, np.array([centres.shape[1]]))
+        centres = to_kernel(self.prototypes_, self.space, self.n_channels_in_).copy()
+        band = resolve_band(self.band, collection.lengths, np.array([centres.shape[1]]))
         history: list[float] = []
         for epoch in range(self.max_iter + 1):
-            winners, _ = nearest(collection, centres, resolved, self.n_jobs)
+            winners, _ = nearest(collection, centres, local, band, self.n_jobs)
             history.append(float((of_class[winners] != codes).mean()))
             if self.verbose:
                 print(f"ElasticLVQClassifier: epoch {epoch}, training error {history[-1]:.4f}")
             if history[-1] <= min(history):
-                self.prototypes_ = np.stack([shown(Y) for Y in centres])
+                self.prototypes_ = np.stack([to_public(Y) for Y in centres])
             if epoch == self.max_iter:
                 break
-            rate = self.rate * (1 - epoch / self.max_iter)
+            rate = self.learning_rate_init * (1 - epoch / self.max_iter)
             for case in rng.permutation(len(collection)):
-                one = Objective(collection[[case]], np.ones(1), resolved, n_jobs=1)
-                # Distances are symmetric: many prototypes fill the lanes, one series would not.
-                all_of_them = SeriesCollection._trusted(
-                    centres, np.full(len(centres), centres.shape[1])
-                )
-                costs = squared_distances(all_of_them, collection[case][None], resolved, 1)[:, 0]
-                moves = rate * rule(costs, of_class == codes[case])
-                for p in np.flatnonzero(moves):
-                    centres[p] += centres.dtype.type(moves[p]) * averaged(one.pull(centres[p]))
-        self.history_, self.n_iter_ = np.array(history), self.max_iter
+                one = Objective(collection[[case]], np.ones(1), local, band, n_jobs=1)
+                self._learn(one, centres, of_class == codes[case], rate)
+        self.history_, self.n_iter_ = [np.array(history)], self.max_iter
         return self
+
+    def _learn(self, one: Objective, centres: Array, own: NDArray[np.bool_], rate: float) -> None:
+        """Move the prototypes, in place, by what the rule makes of one series."""
+        costs = _costs_of_one(one, centres)
+        moves = rate * RULES[self.rule](costs, own)
+        method = stepper(one.cost)
+        for p in np.flatnonzero(moves):
+            at = one.value_and_force(centres[p])
+            size = moves[p] * method.size(one, centres[p], at)
+            centres[p] += centres.dtype.type(size) * at.step()
+
+
+def _costs_of_one(one: Objective, centres: Array) -> Array:
+    """Summed costs of aligning one series with all prototypes."""
+    if not COSTS.about(one.cost).symmetric:
+        return summed_costs(one.X, centres, one.cost, one.band, 1)[0]
+    # Series and prototypes can change places: many prototypes fill the lanes, one series not.
+    prototypes = SeriesCollection._trusted(centres, np.full(len(centres), centres.shape[1]))
+    return summed_costs(prototypes, one.X.elements(0)[None], one.cost, one.band, 1)[:, 0]

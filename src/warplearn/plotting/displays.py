@@ -62,7 +62,7 @@ def _one_channel(series: SeriesCollection, channel: int) -> Array:
         raise ValueError(
             f"channel must be from 0 to {series.n_channels - 1}, as the series have, got {channel}"
         )
-    return series[0][:, channel]
+    return series.elements(0)[:, channel]
 
 
 def _limit(values: Array) -> float:
@@ -131,7 +131,7 @@ class WarpingPathDisplay(_Display):
     def from_series(cls, x: Any, y: Any, *, band: BandLike = None) -> WarpingPathDisplay:
         """Align two series under the squared cost, as `warplearn.warping_path` does."""
         path, distance = warping_path(x, y, band)
-        one, other = single(x, "x")[0], single(y, "y")[0]
+        one, other = single(x, "x").elements(0), single(y, "y").elements(0)
         costs = ((one[:, None] - other[None]) ** 2).sum(axis=2, dtype=float)
         costs[~band_mask(len(one), len(other), band)] = np.nan
         return cls(path, costs, distance)
@@ -418,7 +418,9 @@ class ClustersDisplay(_Display):
             means, labels = list(estimator.cluster_centers_), np.asarray(estimator.labels_)
         if len(labels) != len(collection):
             raise ValueError(f"X must have {len(labels)} series, as fitted, got {len(collection)}")
-        series = [[x[:, channel] for x in collection[labels == c]] for c in range(len(means))]
+        series: list[list[Array]] = [[] for _ in means]
+        for c, x in zip(labels, collection, strict=True):
+            series[c].append(np.atleast_2d(x)[channel])
         return cls(series, [mean if np.ndim(mean) == 1 else mean[channel] for mean in means])
 
     def plot(self, ax: Any = None, **line: Any) -> ClustersDisplay:

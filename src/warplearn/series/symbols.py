@@ -1,10 +1,10 @@
 """Sequences of symbols as series.
 
 Warping compares time points by the distance of their vectors, so a symbol needs a vector.
-One-hot vectors make all different symbols equally far apart. A kernel K over the alphabet says
-which symbols are alike: with F F^T = K, the rows of F are vectors whose squared distances are
-K_aa - 2 K_ab + K_bb. Plain codes, one number per symbol, suit costs that only ask whether two
-symbols are equal.
+One-hot vectors make all different symbols equally far apart. A similarity kernel K over the
+alphabet says which symbols are alike: with F F^T = K, the rows of F are vectors whose squared
+distances are K_aa - 2 K_ab + K_bb. Plain codes, one number per symbol, suit
+costs that only ask whether two symbols are equal.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from warplearn.series.collection import SeriesCollection, found_empty
+from warplearn.series.collection import SeriesCollection
+from warplearn.series.convert import empty_error
 
-__all__ = ["Alphabet"]
+__all__ = ["Alphabet", "is_symbolic"]
 
 
 class Alphabet:
@@ -31,11 +32,11 @@ class Alphabet:
     symbols : iterable of hashable
         The symbols, all different. A string stands for its characters.
     kernel : array-like of shape (n_symbols, n_symbols), optional
-        A symmetric positive semidefinite matrix, the similarity of each two symbols. The vectors
-        are then those whose inner products it holds.
+        A similarity kernel: a symmetric positive semidefinite matrix that holds the similarity of
+        each two symbols. The vectors are then those whose inner products it holds.
     encoding : {"onehot", "codes"}, default="onehot"
-        The vectors if there is no kernel: one channel per symbol, one at the symbol's own and
-        zero elsewhere, or a single channel that holds the symbol's index.
+        The vectors if there is no similarity kernel: one channel per symbol, one at the
+        symbol's own and zero elsewhere, or a single channel that holds the symbol's index.
 
     Attributes
     ----------
@@ -117,10 +118,10 @@ class Alphabet:
         """
         rows = _sequences(sequences, name)
         if not rows:
-            raise found_empty(name, "sample", (0,))
+            raise empty_error(name, "sample", (0,))
         lengths = np.array([len(row) for row in rows], dtype=np.int64)
         if not lengths.all():
-            raise found_empty(f"{name}[{lengths.argmin()}]", "feature", (0,))
+            raise empty_error(f"{name}[{lengths.argmin()}]", "feature", (0,))
         inside = np.arange(lengths.max()) < lengths[:, None]
         # The code after the last is the padding, and its vector is zero.
         codes = np.full(inside.shape, self.n_symbols)
@@ -141,14 +142,15 @@ class Alphabet:
             )
         # |x - f|^2 is smallest where x f - |f|^2 / 2 is largest.
         offsets = (self.features**2).sum(axis=1) / 2
+        nearest = (collection.values @ self.features.T - offsets).argmax(axis=2)
         return [
-            [self.symbols[code] for code in (case @ self.features.T - offsets).argmax(axis=1)]
-            for case in collection
+            [self.symbols[code] for code in codes[:length]]
+            for codes, length in zip(nearest, collection.lengths, strict=True)
         ]
 
     def __eq__(self, other: object) -> bool:
-        # The vectors decide, since a kernel determines them only up to a rotation: alphabets are
-        # equal if what one encodes can be compared with what the other does.
+        # The vectors decide, since a similarity kernel determines them only up to a rotation:
+        # alphabets are equal if what one encodes can be compared with what the other does.
         return (
             isinstance(other, Alphabet)
             and (self.symbols, self.encoding) == (other.symbols, other.encoding)
@@ -220,3 +222,13 @@ def _plain(symbols: Any) -> Any:
     """Arrays and data frames as lists of Python objects, and anything else as it is."""
     array = symbols.to_numpy() if hasattr(symbols, "to_numpy") else symbols
     return array.tolist() if isinstance(array, np.ndarray) else array
+
+
+def is_symbolic(X: Any) -> bool:
+    """Whether X is a list of strings, or of lists of symbols."""
+    if not isinstance(X, (list, tuple)) or not len(X):
+        return False
+    first = X[0]
+    if isinstance(first, str):
+        return True
+    return isinstance(first, (list, tuple)) and len(first) > 0 and isinstance(first[0], str)

@@ -31,39 +31,9 @@ def gradient(cost, x, w):
     raise NotImplementedError
 
 
-class Traits(NamedTuple):
-    """What holds for a local score beyond its value at one cell.
-
-    Attributes
-    ----------
-    similarity : bool
-        The score itself is of interest, not the cost it negates.
-    root : bool
-        The distance is the root of the summed costs.
-    symmetric : bool
-        x and w can change places.
-    """
-
-    similarity: bool = False
-    root: bool = False
-    symmetric: bool = False
-
-
-TRAITS: dict[type, Traits] = {}
-
-
-def define(
-    cls: type,
-    score_of: Callable[..., Any],
-    gradient_of: Callable[..., Any],
-    *,
-    similarity: bool = False,
-    root: bool = False,
-    symmetric: bool = False,
-) -> None:
-    """Make a `NamedTuple` class of parameters a local score."""
+def define(cls: type, score_of: Callable[..., Any], gradient_of: Callable[..., Any]) -> None:
+    """Make a `NamedTuple` class of parameters a local score; names are given in `elastic.costs`."""
     record(cls, score=(score, score_of), gradient=(gradient, gradient_of))
-    TRAITS[cls] = Traits(similarity, root, symmetric)
 
 
 def define_induced(cls: type, kernel: Callable[..., Any], slopes: Callable[..., Any]) -> None:
@@ -83,7 +53,7 @@ def define_induced(cls: type, kernel: Callable[..., Any], slopes: Callable[..., 
         w_first, w_second = dk(cost, w, w)
         return 2.0 * to_x - (x_first + x_second), 2.0 * to_w - (w_first + w_second)
 
-    define(cls, score_of, gradient_of, root=True, symmetric=True)
+    define(cls, score_of, gradient_of)
 
 
 class Product(NamedTuple):
@@ -156,8 +126,8 @@ def _gaussian_gradient(cost, x, w):
     return slope, -slope
 
 
-define(Product, _product, _product_gradient, similarity=True, symmetric=True)
-define(Squared, _squared, _squared_gradient, root=True, symmetric=True)
-define(Absolute, _absolute, _absolute_gradient, symmetric=True)
-define(Mismatch, _mismatch, _mismatch_gradient, symmetric=True)
+define(Product, _product, _product_gradient)
+define(Squared, _squared, _squared_gradient)
+define(Absolute, _absolute, _absolute_gradient)
+define(Mismatch, _mismatch, _mismatch_gradient)
 define_induced(Gaussian, _gaussian, _gaussian_gradient)

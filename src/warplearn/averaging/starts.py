@@ -1,0 +1,81 @@
+"""Where a search for a mean starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from warplearn._kernels.drivers.evaluate import evaluate
+from warplearn.averaging.objective import Array, Objective
+from warplearn.averaging.spaces import SPACES
+from warplearn.elastic.costs import COSTS
+from warplearn.registry import choose
+from warplearn.series.collection import SeriesCollection, single
+from warplearn.series.lengths import resample
+from warplearn.series.symbols import Alphabet, is_symbolic
+
+_MEDOID_CANDIDATES = 256
+
+
+# A way to choose the first mean, a series (time, channels), of a given length if it matters.
+Start: TypeAlias = Callable[[Objective, int | None, np.random.RandomState], Array]
+
+
+def _medoid(objective: Objective, length: int | None, rng: np.random.RandomState) -> Array:
+    cases = np.flatnonzero(objective.weights)
+    if len(cases) > _MEDOID_CANDIDATES:
+        cases = np.sort(rng.choice(cases, _MEDOID_CANDIDATES, replace=False))
+    among = objective.X[cases]
+    symmetric = COSTS.about(objective.cost).symmetric
+    scores = evaluate(
+        objective.cost, among.values, among.lengths, among.values, among.lengths,
+        band=objective.band, triangular=symmetric, n_jobs=objective.n_jobs,
+    ).values  # fmt: skip
+    to_each = scores if symmetric else scores.T
+    return np.array(among.elements(int(np.argmax(to_each @ objective.weights[cases]))))
+
+
+def _random(objective: Objective, length: int | None, rng: np.random.RandomState) -> Array:
+    shares = objective.weights / objective.weights.sum()
+    return np.array(objective.X.elements(int(rng.choice(len(shares), p=shares))))
+
+
+def _euclidean(objective: Objective, length: int | None, rng: np.random.RandomState) -> Array:
+    X = objective.X
+    length = X.max_length if length is None else length
+    total = np.zeros((length, X.n_channels))
+    for case, weight in enumerate(objective.weights):
+        total += weight * resample(X.elements(case), length)
+    return np.asarray(total / objective.weights.sum(), X.dtype)
+
+
+STARTS: dict[str, Start] = {"medoid": _medoid, "random": _random, "euclidean": _euclidean}
+
+
+def _given(init: Any, X: SeriesCollection, alphabet: Alphabet | None) -> Start:
+    """A start that is a series."""
+    series = single(init, "init", dtype=X.dtype, alphabet=alphabet if is_symbolic([init]) else None)
+    if series.n_channels != X.n_channels:
+        raise ValueError(
+            f"init must have {X.n_channels} channel(s), as X has, got {series.n_channels}"
+        )
+    first = series.elements(0)
+    return lambda objective, length, rng: first
+
+
+def first_mean(
+    objective: Objective,
+    init: Any,
+    space: str,
+    length: int | None,
+    rng: np.random.RandomState,
+    alphabet: Alphabet | None = None,
+) -> Array:
+    """The mean to start from, in the kernels' form."""
+    lift = choose(SPACES, space, "space")
+    X = objective.X
+    start = choose(STARTS, init, "init") if isinstance(init, str) else _given(init, X, alphabet)
+    series = start(objective, length, rng)
+    return lift(resample(series, len(series) if length is None else length), X.max_length)

@@ -1,0 +1,169 @@
+"""Ways in: arrays, lists and data frames become values and lengths.
+
+Functions here return the two arrays of a `SeriesCollection`: `values` of shape
+(cases, time, channels), zero behind the end of each series, and `lengths`.  All input is checked
+here and nowhere else, so that everything else may take finite numbers for granted.
+
+Arrays of float32 and float64 are viewed and never copied, a memory map included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["FloatArray", "check_finite", "convert", "empty_error", "to_floats"]
+
+FloatArray: TypeAlias = NDArray[np.floating[Any]]
+ValuesAndLengths: TypeAlias = tuple[FloatArray, NDArray[np.int64]]
+
+LAYOUTS = ("aeon", "tslearn")
+
+# Elements checked at a time: few enough for the cache, enough to hide the cost of a Python loop.
+BLOCK = 1 << 17
+
+
+def convert(X: Any, layout: str | None, name: str) -> ValuesAndLengths:
+    """Values and lengths of the series in an array, a list or a data frame."""
+    if isinstance(X, (list, tuple)):
+        return _of_list(X, layout, name)
+    return _of_array(X, layout, name)
+
+
+def empty_error(name: str, what: str, shape: tuple[int, ...]) -> ValueError:
+    """The error for input with none of `what`, in scikit-learn's words, which its users know."""
+    return ValueError(
+        f"{name}: Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required."
+    )
+
+
+def _of_array(X: Any, layout: str | None, name: str) -> ValuesAndLengths:
+    array = to_floats(X, name)
+    if array.ndim < 2:
+        raise _not_2d(name, f"{array.ndim}D array instead, of shape {array.shape}")
+    values = _oriented(array, layout, name, ("cases",))
+    return check_finite(values, np.full(len(values), values.shape[1], dtype=np.int64), layout, name)
+
+
+def _of_list(X: Sequence[Any], layout: str | None, name: str) -> ValuesAndLengths:
+    series: list[FloatArray] = []
+    for case, x in enumerate(X):
+        array = to_floats(x, f"{name}[{case}]")
+        if array.ndim == 0:
+            raise _not_2d(name, f"1D array instead: {name}[{case}] is the number {array}")
+        series.append(_oriented(array, layout, f"{name}[{case}]"))
+        if series[case].shape[1] != series[0].shape[1]:
+            raise ValueError(
+                "all series must have the same number of channels, but "
+                f"{name}[{case}] has {series[case].shape[1]} and {name}[0] {series[0].shape[1]}"
+            )
+    if not series:
+        raise empty_error(name, "sample", (0,))
+    lengths = np.array([len(x) for x in series], dtype=np.int64)
+    shape = (len(series), int(lengths.max()), series[0].shape[1])
+    padding = np.nan if layout == "tslearn" else 0.0
+    values = np.full(shape, padding, dtype=np.result_type(*{x.dtype for x in series}))
+    for x, padded in zip(series, values, strict=True):
+        padded[: len(x)] = x
+    return check_finite(values, lengths, layout, name)
+
+
+def to_floats(X: Any, name: str) -> FloatArray:
+    """`X` as an array of float32 or float64, and `X` itself where it is one."""
+    if type(X) is np.ndarray and X.dtype in (np.float32, np.float64):
+        return X  # what follows would too, but a list may hold very many series
+    if hasattr(X, "toarray") and hasattr(X, "nnz"):
+        raise TypeError(f"{name} must be dense, got a sparse {type(X).__name__}: pass .toarray()")
+    if np.ma.is_masked(X):
+        raise ValueError(f"{name} must have no masked values, which NumPy would uncover")
+    try:
+        array = np.asarray(X.to_numpy() if hasattr(X, "to_numpy") else X)
+    except ValueError as error:
+        raise ValueError(f"{name} must be an array or convert to one: {error}") from error
+    kind = array.dtype.kind
+    if kind == "c":
+        raise ValueError(f"{name}: Complex data not supported, got {array.dtype}")
+    if kind == "O" and array.ndim == 0:
+        raise TypeError(f"{name} must be an array, a list or a data frame, got {type(X).__name__}")
+    if kind not in "fiub":
+        raise TypeError(
+            f"{name} must hold real numbers, got dtype {array.dtype}; "
+            "to use strings or other symbols, pass alphabet="
+        )
+    small = kind == "f" and array.dtype.itemsize <= 4
+    with np.errstate(over="ignore"):  # of long doubles; infinity is refused later, with its place
+        return array.astype(np.float32 if small else np.float64, copy=False)
+
+
+def _oriented(
+    array: FloatArray, layout: str | None, name: str, cases: tuple[str, ...] = ()
+) -> FloatArray:
+    """View an array as ([cases,] time, channels)."""
+    axes = ("time", "channels") if layout == "tslearn" else ("channels", "time")
+    if array.ndim > len(cases + axes):
+        raise ValueError(
+            f"{name} must have no more axes than ({', '.join(cases + axes)}), "
+            f"got shape {array.shape}"
+        )
+    if 0 in array.shape:
+        raise empty_error(name, "sample" if cases and not len(array) else "feature", array.shape)
+    if array.ndim < len(cases + axes):
+        return array[..., None]
+    return array if layout == "tslearn" else array.swapaxes(-1, -2)
+
+
+def check_finite(
+    values: FloatArray, lengths: NDArray[np.int64], layout: str | None, name: str
+) -> ValuesAndLengths:
+    """Refuse NaN and infinity, and cut off tslearn's padding."""
+    if not _is_finite(values):
+        if layout == "tslearn":
+            values, lengths = _cut_padding(values, name)
+        _refuse_nonfinite(values, name)
+    return values, lengths
+
+
+def _cut_padding(values: FloatArray, name: str) -> tuple[FloatArray, NDArray[np.int64]]:
+    """Replace NaN behind the end of each series by zeros, and find the ends."""
+    time = np.arange(values.shape[1], dtype=np.int64)
+    lengths = np.max((time + 1) * ~np.isnan(values).all(axis=2), axis=1)
+    if not lengths.all():
+        raise empty_error(f"{name}[{lengths.argmin()}]", "feature", (0, values.shape[2]))
+    values = values[:, : lengths.max()]
+    if lengths.min() < lengths.max():
+        inside = time[: lengths.max()] < lengths[:, None]
+        values = np.where(inside[:, :, None], values, values.dtype.type(0))
+    return values, lengths
+
+
+def _is_finite(values: FloatArray) -> bool:
+    """Whether all values are finite."""
+    # Blocks, in memory order, bound what this allocates and stay in the cache from `isfinite` to
+    # `all`. So it takes little longer than reading the memory, and large finite values raise no
+    # false alarm, as they would in a sum.
+    blocks = np.nditer(values, flags=["external_loop", "buffered", "zerosize_ok"], buffersize=BLOCK)
+    return all(np.isfinite(block).all() for block in blocks)
+
+
+def _refuse_nonfinite(values: FloatArray, name: str) -> None:
+    """Raise if any value is not finite, and say where."""
+    step = max(1, BLOCK // values[0].size)
+    for start in range(0, len(values), step):
+        block = values[start : start + step]
+        wrong = ~np.isfinite(block)
+        if wrong.any():
+            case, position, channel = where = np.unravel_index(wrong.argmax(), wrong.shape)
+            what = "NaN" if np.isnan(block[where]) else "infinity"
+            place = f"case {start + case}, position {position}"
+            place += f", channel {channel}" if values.shape[2] > 1 else ""
+            raise ValueError(f"{name} must be finite, but contains {what} at {place}")
+
+
+def _not_2d(name: str, what: str) -> ValueError:
+    return ValueError(
+        f"{name}: Expected 2D array, got {what}. "
+        f"Reshape your data: one series is a collection of one, {name}[None, :] or [{name}]."
+    )
