@@ -112,7 +112,7 @@ def test_studies_beyond_the_paper_are_on_its_sets():
 @pytest.mark.parametrize(
     ("estimator", "parameters"),
     [
-        ("ElasticFeatureClassifier", {"n_kernels": 64}),
+        ("ElasticFeatureClassifier", {"n_filters": 64}),
         ("ElasticMLPClassifier", {"units": 4, "elasticity": 3, "max_iter": 3}),
     ],
 )
