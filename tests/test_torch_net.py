@@ -217,6 +217,7 @@ def test_saved_and_loaded(data, by):
         ("max_iter", 0),
         ("batch_size", 0),
         ("validation_fraction", 1.5),
+        ("early_stopping", "risk"),
         ("tol", -1),
         ("elasticity", 3.0),
         ("units", -2),

@@ -19,7 +19,7 @@ from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -27,7 +27,7 @@ from scipy.special import log_softmax, softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils import check_scalar
-from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 from threadpoolctl import ThreadpoolController
 
 from warplearn._kernels.drivers.windows import GROUP, REPRESENTATION
@@ -37,9 +37,11 @@ from warplearn.base import (
     check_labelled,
     check_labels,
     check_series,
+    check_targets,
     check_weights,
     weigh_classes,
 )
+from warplearn.documentation import with_parameters_of
 from warplearn.features.representations import Array
 from warplearn.features.ridge import Standardized, combine, ridge
 from warplearn.features.transformer import ElasticFeatures, FilterSettings
@@ -69,24 +71,8 @@ class Shrinkage(NamedTuple):
     loo_score: float
 
 
-class TrainingSet(NamedTuple):
-    """What is fitted to: series, columns of targets (cases, targets), weights of the series."""
-
-    X: SeriesCollection
-    Y: Array
-    weights: Array
-
-    def without_weight_zero(self) -> TrainingSet:
-        """Only the series that count."""
-        kept = self.weights > 0
-        if kept.sum() < 2:
-            raise ValueError(
-                "X must have at least two series of positive weight, "
-                f"got n_samples={int(kept.sum())}"
-            )
-        if kept.all():
-            return self
-        return TrainingSet(self.X[kept], self.Y[kept], self.weights[kept])
+# Series, columns of targets (cases, targets), and weights of the series.
+Checked: TypeAlias = tuple[SeriesCollection, Array, Array]
 
 
 @cache
@@ -101,18 +87,60 @@ def _blas_threads(n_jobs: int | None) -> AbstractContextManager[Any]:
     return limits
 
 
+def _weighted(X: SeriesCollection, Y: Array, weights: Array) -> Checked:
+    """Leave out the series of weight 0."""
+    kept = weights > 0
+    if kept.sum() < 2:
+        raise ValueError(
+            f"X must have at least two series of positive weight, got n_samples={int(kept.sum())}"
+        )
+    return (X if kept.all() else X[kept]), Y[kept], weights[kept]
+
+
+@with_parameters_of(FilterSettings)
 @dataclass(repr=False, eq=False, kw_only=True)
 class FeatureModel(FilterSettings, metaclass=ABCMeta):
     """Features, ridge regressions and shrinking, for classification and regression.
 
     A subclass checks the targets and encodes them as columns of numbers (`_check`), and says how
     good leave-one-out predictions of these are (`_loo_score`).
+
+    Parameters
+    ----------
+    n_jobs : int, optional
+        Number of threads, also of linear algebra; None means 1, -1 all cores.  Features do not
+        depend on it; coefficients may differ by rounding errors.
+    verbose : int, default=0
+        1 prints the progress of `transform` and `shrink`.
+    alphas : sequence of float
+        Ridge penalties to choose from, relative to the number of features.  By default
+        10**-5, 10**-4.5, ..., 10**1.5.
+
+    Attributes
+    ----------
+    features_ : ElasticFeatures
+        The fitted transformer.
+    coef_ : array of shape (targets, features)
+        Coefficients of the features as `features_` returns them, not standardized.
+    intercept_ : array of shape (targets,)
+    factors_ : array of shape (distinct elasticities, distinct representations)
+        Factor of the regression on each family of filters; 0 for an empty family.
+    alphas_ : array of shape (distinct elasticities, distinct representations)
+        Penalty that was chosen for each family; NaN for an empty family.
+    loo_score_ : float
+        Score of the leave-one-out predictions.
+    importances_ : array of shape (groups,)
+        Importance of each group of filters: the sum of its squared standardized coefficients.
+    shrinkage_ : list of Shrinkage
+        The rounds of `shrink`; only of a model that `shrink` made.
+    n_features_in_, n_channels_in_ : int
+        Length of the longest training series, and number of channels.
     """
 
     alphas: Sequence[float] = DEFAULT_ALPHAS
 
     @abstractmethod
-    def _check(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> TrainingSet:
+    def _check(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Checked:
         """Check what `fit` (`reset`) or `shrink` of a fitted model is given."""
 
     @abstractmethod
@@ -132,11 +160,11 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
         sample_weight : array of shape (cases,), optional
             Non-negative.  Series of weight 0 are left out.
         """
-        data = self._check(X, y, sample_weight, reset=True).without_weight_zero()
+        series, Y, weights = _weighted(*self._check(X, y, sample_weight, reset=True))
         shared = ElasticFeatures().get_params()
         self.features_ = ElasticFeatures(**{name: getattr(self, name) for name in shared})
-        features = self.features_.fit(data.X).transform(data.X)
-        self._fit_regressions(features, data.Y, data.weights)
+        features = self.features_.fit(series).transform(series)
+        self._fit_regressions(features, Y, weights)
         return self
 
     def _fit_regressions(self, features: Array, Y: Array, weights: Array) -> None:
@@ -214,9 +242,9 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
         """
         check_is_fitted(self)
         check_scalar(n_filters, "n_filters", (int, np.integer), min_val=1)
-        data = self._check(X, y, sample_weight, reset=False).without_weight_zero()
+        series, Y, weights = _weighted(*self._check(X, y, sample_weight, reset=False))
         smaller = copy(self)
-        features = self.features_.transform(data.X)
+        features = self.features_.transform(series)
         per_group = features.shape[1] // len(self.features_.groups_)
         smaller.shrinkage_ = [Shrinkage(self.features_.n_filters_, self.loo_score_)]
         fewest = -(-n_filters // GROUP)
@@ -226,44 +254,20 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
             smaller.features_ = smaller.features_.select(kept)
             features = features.reshape(len(features), count, per_group)[:, kept]
             features = features.reshape(len(features), -1)
-            smaller._fit_regressions(features, data.Y, data.weights)
+            smaller._fit_regressions(features, Y, weights)
             smaller.shrinkage_.append(Shrinkage(n_kept * GROUP, smaller.loo_score_))
             if self.verbose:
                 print(f"shrink: {n_kept * GROUP} filters, loo score {smaller.loo_score_:.4f}")
         return smaller
 
 
+@with_parameters_of(FeatureModel)
 @dataclass(repr=False, eq=False, kw_only=True)
 class ElasticFeatureClassifier(ClassifierMixin, FeatureModel):
     """Ridge classifier on random elastic features.
 
     Parameters
     ----------
-    n_filters : int, default=8000
-        Number of random filters, rounded up to a multiple of eight.  May be given by position.
-    elasticities : sequence of int, default=(1, 2)
-        Numbers of columns m of the filters; m = 1 is a convolution.
-    lengths : sequence of int, default=(7, 9, 11)
-        Numbers of rows k, drawn at random.
-    dilations : sequence of int, optional
-        Dilations, drawn at random; by default from 1 up to where a window is as long as the median
-        training series.
-    poolings : sequence of str, default=("share", "wins", "losses")
-        What is kept of the outputs of a filter: some of "share", "max", "wins" and "losses" (see
-        `ElasticFeatures`).
-    representations : sequence of str, default: all four
-        What filters slide along: some of "raw", "differences", "second_differences" and "smooth"
-        (see `ElasticFeatures`).
-    random_state : int, RandomState or None, default=None
-        Source of all random draws.
-    n_jobs : int, optional
-        Number of threads, also of linear algebra; None means 1, -1 all cores.  Features do not
-        depend on it; coefficients may differ by rounding errors.
-    verbose : int, default=0
-        1 prints the progress of `transform` and `shrink`.
-    alphas : sequence of float
-        Ridge penalties to choose from, relative to the number of features.  By default
-        10**-5, 10**-4.5, ..., 10**1.5.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, by default 1.
 
@@ -271,26 +275,14 @@ class ElasticFeatureClassifier(ClassifierMixin, FeatureModel):
     ----------
     classes_ : array
         The labels, sorted.
-    features_ : ElasticFeatures
-        The fitted transformer.
     coef_ : array of shape (1 or classes, features)
         Coefficients of the features as `features_` returns them, not standardized.
     intercept_ : array of shape (1 or classes,)
-    factors_ : array of shape (distinct elasticities, distinct representations)
-        Factor of the regression on each family of filters; 0 for an empty family.
-    alphas_ : array of shape (distinct elasticities, distinct representations)
-        Penalty that was chosen for each family; NaN for an empty family.
     loo_score_ : float
         Leave-one-out accuracy on the training series, weighted.  It is slightly optimistic,
         because penalties and factors were chosen with the same predictions.
     sharpness_ : float
         Decision values are multiplied by it before the softmax that gives probabilities.
-    importances_ : array of shape (groups,)
-        Importance of each group of filters: the sum of its squared standardized coefficients.
-    shrinkage_ : list of Shrinkage
-        The rounds of `shrink`; only of a model that `shrink` made.
-    n_features_in_, n_channels_in_ : int
-        Length of the longest training series, and number of channels.
 
     Examples
     --------
@@ -305,7 +297,7 @@ class ElasticFeatureClassifier(ClassifierMixin, FeatureModel):
 
     class_weight: Any = None
 
-    def _check(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> TrainingSet:
+    def _check(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Checked:
         if reset:
             series, codes, weights = check_labelled(self, X, y, sample_weight)
         else:
@@ -314,7 +306,7 @@ class ElasticFeatureClassifier(ClassifierMixin, FeatureModel):
             weights = check_weights(series, sample_weight)
         weights = weigh_classes(self.class_weight, self.classes_, codes, weights)
         Y = np.where(codes[:, None] == np.arange(len(self.classes_)), 1.0, -1.0)
-        return TrainingSet(series, Y[:, 1:] if len(self.classes_) == 2 else Y, weights)
+        return series, Y[:, 1:] if len(self.classes_) == 2 else Y, weights
 
     def _per_class(self, decisions: Array) -> Array:
         """One column for each class, also with two classes."""
@@ -386,58 +378,19 @@ class ElasticFeatureClassifier(ClassifierMixin, FeatureModel):
         return probabilities
 
 
+@with_parameters_of(FeatureModel)
 @dataclass(repr=False, eq=False, kw_only=True)
 class ElasticFeatureRegressor(RegressorMixin, FeatureModel):
     """Ridge regression on random elastic features.
 
-    Parameters
-    ----------
-    n_filters : int, default=8000
-        Number of random filters, rounded up to a multiple of eight.  May be given by position.
-    elasticities : sequence of int, default=(1, 2)
-        Numbers of columns m of the filters; m = 1 is a convolution.
-    lengths : sequence of int, default=(7, 9, 11)
-        Numbers of rows k, drawn at random.
-    dilations : sequence of int, optional
-        Dilations, drawn at random; by default from 1 up to where a window is as long as the median
-        training series.
-    poolings : sequence of str, default=("share", "wins", "losses")
-        What is kept of the outputs of a filter: some of "share", "max", "wins" and "losses" (see
-        `ElasticFeatures`).
-    representations : sequence of str, default: all four
-        What filters slide along: some of "raw", "differences", "second_differences" and "smooth"
-        (see `ElasticFeatures`).
-    random_state : int, RandomState or None, default=None
-        Source of all random draws.
-    n_jobs : int, optional
-        Number of threads, also of linear algebra; None means 1, -1 all cores.  Features do not
-        depend on it; coefficients may differ by rounding errors.
-    verbose : int, default=0
-        1 prints the progress of `transform` and `shrink`.
-    alphas : sequence of float
-        Ridge penalties to choose from, relative to the number of features.  By default
-        10**-5, 10**-4.5, ..., 10**1.5.
-
     Attributes
     ----------
-    features_ : ElasticFeatures
-        The fitted transformer.
     coef_ : array of shape (1, features)
         Coefficients of the features as `features_` returns them, not standardized.
     intercept_ : array of shape (1,)
-    factors_ : array of shape (distinct elasticities, distinct representations)
-        Factor of the regression on each family of filters; 0 for an empty family.
-    alphas_ : array of shape (distinct elasticities, distinct representations)
-        Penalty that was chosen for each family; NaN for an empty family.
     loo_score_ : float
         Weighted R^2 of the leave-one-out predictions of the training series.  It is slightly
         optimistic, because penalties and factors were chosen with the same predictions.
-    importances_ : array of shape (groups,)
-        Importance of each group of filters: the sum of its squared standardized coefficients.
-    shrinkage_ : list of Shrinkage
-        The rounds of `shrink`; only of a model that `shrink` made.
-    n_features_in_, n_channels_in_ : int
-        Length of the longest training series, and number of channels.
 
     Examples
     --------
@@ -450,10 +403,10 @@ class ElasticFeatureRegressor(RegressorMixin, FeatureModel):
     True
     """
 
-    def _check(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> TrainingSet:
+    def _check(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Checked:
         series = check_series(self, X, reset=reset)
-        targets = _check_targets(series, y)
-        return TrainingSet(series, targets[:, None], check_weights(series, sample_weight))
+        targets = column_or_1d(check_targets(series, y), warn=True)
+        return series, targets[:, None], check_weights(series, sample_weight)
 
     def _loo_score(self, Y: Array, loo: Array, weights: Array) -> float:
         return float(r2_score(Y, loo, sample_weight=weights))
@@ -470,17 +423,3 @@ class ElasticFeatureRegressor(RegressorMixin, FeatureModel):
         array of shape (cases,)
         """
         return self._predict_targets(X)[:, 0]
-
-
-def _check_targets(X: SeriesCollection, y: Any) -> Array:
-    """Finite numbers, one for each series."""
-    if y is None:
-        raise ValueError("This estimator requires y to be passed, but the target y is None")
-    targets = column_or_1d(y, dtype=np.float64, warn=True)
-    assert_all_finite(targets, input_name="y")
-    if len(targets) != len(X):
-        raise ValueError(
-            "X and y must have as many cases: Found input variables with inconsistent numbers "
-            f"of samples: [{len(X)}, {len(targets)}]"
-        )
-    return targets

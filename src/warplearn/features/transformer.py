@@ -28,6 +28,7 @@ from sklearn.utils.validation import check_is_fitted
 from warplearn._kernels.drivers import windows
 from warplearn._kernels.drivers.windows import GROUP, centre_columns, pooled_outputs, window_outputs
 from warplearn.base import check_series
+from warplearn.documentation import with_parameters_of
 from warplearn.features.representations import REPRESENTATIONS, Array, within
 from warplearn.mean import chunks, named
 from warplearn.series.collection import SeriesCollection
@@ -73,23 +74,7 @@ class Filter(NamedTuple):
 
 @dataclass(repr=False, eq=False)
 class FilterSettings(BaseEstimator):
-    """The parameters that `ElasticFeatures` and the models on them share."""
-
-    n_filters: int = 8000
-    _: KW_ONLY
-    elasticities: Sequence[int] = (1, 2)
-    lengths: Sequence[int] = (7, 9, 11)
-    dilations: Sequence[int] | None = None
-    poolings: Sequence[str] = ("share", "wins", "losses")
-    representations: Sequence[str] = ("raw", "differences", "second_differences", "smooth")
-    random_state: Any = None
-    n_jobs: int | None = None
-    verbose: int = 0
-
-
-@dataclass(repr=False, eq=False)
-class ElasticFeatures(TransformerMixin, FilterSettings):
-    """Pooled outputs of random elastic filters that slide along a series.
+    """The parameters that `ElasticFeatures` and the models on them share.
 
     Parameters
     ----------
@@ -127,6 +112,24 @@ class ElasticFeatures(TransformerMixin, FilterSettings):
         Number of threads; None means 1, -1 all cores.  Features do not depend on it.
     verbose : int, default=0
         1 prints the progress of `transform`.
+    """
+
+    n_filters: int = 8000
+    _: KW_ONLY
+    elasticities: Sequence[int] = (1, 2)
+    lengths: Sequence[int] = (7, 9, 11)
+    dilations: Sequence[int] | None = None
+    poolings: Sequence[str] = ("share", "wins", "losses")
+    representations: Sequence[str] = ("raw", "differences", "second_differences", "smooth")
+    random_state: Any = None
+    n_jobs: int | None = None
+    verbose: int = 0
+
+
+@with_parameters_of(FilterSettings)
+@dataclass(repr=False, eq=False)
+class ElasticFeatures(TransformerMixin, FilterSettings):
+    """Pooled outputs of random elastic filters that slide along a series.
 
     Attributes
     ----------

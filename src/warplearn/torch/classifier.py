@@ -226,6 +226,8 @@ class ElasticConvNetClassifier(ClassifierMixin, BaseEstimator):
             check_not_negative(self, "tol")
         if self.batch_size is not None:
             check_counts(self, "batch_size")
+        if not isinstance(self.early_stopping, (bool, np.bool_)):
+            raise ValueError(f"early_stopping must be True or False, got {self.early_stopping!r}")
 
     def _train(
         self,
