@@ -1,14 +1,15 @@
 """Random elastic features against the ROCKET family and 1-NN DTW: error and time.
 
-Test errors are means over seeds.  Times are those of `fit` and `predict`, in one thread each; what
-a method compiles is compiled before, on a few series of the same set.  Rows are printed as they are
-finished; with `--results FILE` they are also appended to a file, and rows found there are not
-computed again, so that a long run can be done in pieces.  Needs the UCR data sets
-(`WARPLEARN_DATA`) and, for the peers, `pip install -e '.[bench]'`; MultiRocketHydraClassifier also
-needs torch (`pip install torch`).  A peer that is not installed is left out.
+Test errors are means over seeds.  Times are those of `fit` and `predict`, each in one thread.
+Before they are measured, each method is run on a few series of the same set, so that compilation
+does not count.  Rows are printed as they are finished.  With `--results FILE` they are also
+appended to a file, and rows that the file has already are not computed again, so that a long run
+can be done in several steps.  Needs the UCR data sets (`WARPLEARN_DATA`) and, for the peers,
+`pip install -e '.[bench]'`; MultiRocketHydraClassifier also needs torch (`pip install torch`).
+Peers that are not installed are left out.
 
-`--choose` prints how the defaults were chosen: cross-validation on the training files, no test file
-is opened.  `--shrink` prints what it costs to drop kernels.
+`--choose` repeats the choice of the defaults by cross-validation on the training files; no test
+file is opened.  `--shrink` measures what it costs to drop filters.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ from threadpoolctl import threadpool_limits
 from benchmarks.data import read_set
 from benchmarks.measure import at_least, at_most, describe_machine
 from warplearn import DTWNeighborsClassifier, ElasticFeatureClassifier, ElasticFeatures
-from warplearn.features.models import ALPHAS
-from warplearn.features.transformer import REPRESENTATIONS
+from warplearn.features.models import DEFAULT_ALPHAS
+from warplearn.features.representations import REPRESENTATIONS
 
 ELEVEN = (
     "Coffee", "ECG200", "ECGFiveDays", "GunPoint", "ItalyPowerDemand", "Lightning2", "MoteStrain",
@@ -49,8 +50,8 @@ def _sets(split: str) -> list[str]:
     folder = os.environ.get("WARPLEARN_DATA")
     if not folder:
         raise SystemExit("set WARPLEARN_DATA to a folder of UCR data sets")
-    found = {file.parent.name for file in Path(folder).glob(f"*/*_{split}.ts*")}
-    return [name for name in ELEVEN if name in found] + sorted(found - set(ELEVEN))
+    available = {file.parent.name for file in Path(folder).glob(f"*/*_{split}.ts*")}
+    return [name for name in ELEVEN if name in available] + sorted(available - set(ELEVEN))
 
 
 # Methods: from a seed to an estimator
@@ -125,13 +126,13 @@ def compare(options: argparse.Namespace) -> None:
     for method in set(options.methods) - set(methods):
         print(f"{method} is left out: needs {' and '.join(NEEDS[method])}")
     rows = _stored(options.results)
-    found = {(row["dataset"], row["method"], row["seed"]) for row in rows}
+    done = {(row["dataset"], row["method"], row["seed"]) for row in rows}
     cannot = {(row["dataset"], row["method"]) for row in rows if "problem" in row}
     names = options.datasets or _sets("TEST")
     for name in names:
         for method in methods:
             for seed in range(1 if method in SEEDLESS else options.seeds):
-                if (name, method, seed) not in found and (name, method) not in cannot:
+                if (name, method, seed) not in done and (name, method) not in cannot:
                     rows.append(_measure(method, name, seed))
                     _keep(options.results, rows[-1])
                     cannot |= {(name, method)} if "problem" in rows[-1] else set()
@@ -165,8 +166,8 @@ def _means(rows: list[dict[str, Any]], name: str, method: str) -> tuple[float, f
 
 def _print_row(name: str, methods: list[str], rows: list[dict[str, Any]]) -> None:
     cells = [_means(rows, name, method) for method in methods]
-    shown = [f"{c[0]:7.2f} {c[1]:8.2f}s" if c else f"{'-':>7s} {'':9s}" for c in cells]
-    print(f"{name:22s}" + "".join(f"{cell:>19s}" for cell in shown), flush=True)
+    texts = [f"{c[0]:7.2f} {c[1]:8.2f}s" if c else f"{'-':>7s} {'':9s}" for c in cells]
+    print(f"{name:22s}" + "".join(f"{cell:>19s}" for cell in texts), flush=True)
 
 
 def _summarize(names: list[str], methods: list[str], rows: list[dict[str, Any]]) -> None:
@@ -205,15 +206,15 @@ def _verdicts(names: list[str], rows: list[dict[str, Any]]) -> None:
         at_least("  on the set where it is least", (rocket / ours)[:, 1].min(), 3)
         if one is not None:
             ratio = rocket[:, 1].sum() / one[:, 1].sum()
-            at_least("m = 1, 10,000 kernels: times faster than ROCKET", ratio, 8)
+            at_least("m = 1, 10,000 filters: times faster than ROCKET", ratio, 8)
             at_least("  on the set where it is least", (rocket / one)[:, 1].min(), 8)
 
 
 # Choice of the defaults
 
 
-def _elastic(n_kernels: int = 8000, **settings: Any) -> Callable[[int], Any]:
-    return lambda seed: ElasticFeatureClassifier(n_kernels, random_state=seed, n_jobs=1, **settings)
+def _elastic(n_filters: int = 8000, **settings: Any) -> Callable[[int], Any]:
+    return lambda seed: ElasticFeatureClassifier(n_filters, random_state=seed, n_jobs=1, **settings)
 
 
 def _one_regression(*representations: str) -> Callable[[int], Any]:
@@ -221,7 +222,7 @@ def _one_regression(*representations: str) -> Callable[[int], Any]:
 
     def make(seed: int) -> Any:
         features = ElasticFeatures(representations=representations, random_state=seed, n_jobs=1)
-        alphas = np.array(ALPHAS) * 8000 * len(features.poolings)
+        alphas = np.array(DEFAULT_ALPHAS) * 8000 * len(features.poolings)
         return make_pipeline(features, StandardScaler(), RidgeClassifierCV(alphas))
 
     return make
@@ -247,26 +248,26 @@ def choose(options: argparse.Namespace) -> None:
     print("mean error in % of cross-validation on the training files: half and nine tenths of the")
     print("series to learn from; all sets, the paper's, others; less the defaults', standard error")
     rows = _stored(options.results)
-    found = {(row["dataset"], row["candidate"]): row["errors"] for row in rows}
+    errors_of = {(row["dataset"], row["candidate"]): row["errors"] for row in rows}
     names = options.datasets or _sets("TRAIN")
     for label in [label for label in CANDIDATES if _installed(label)]:
         for name in names:
-            if (name, label) not in found:
-                found[name, label] = _cross_validated(name, CANDIDATES[label])
-                row = {"dataset": name, "candidate": label, "errors": found[name, label]}
+            if (name, label) not in errors_of:
+                errors_of[name, label] = _cross_validated(name, CANDIDATES[label])
+                row = {"dataset": name, "candidate": label, "errors": errors_of[name, label]}
                 _keep(options.results, row)
-        _print_choice(label, names, found)
+        _print_choice(label, names, errors_of)
 
 
-def _print_choice(label: str, names: list[str], found: dict[tuple[str, str], Any]) -> None:
-    can = [name for name in names if found[name, label] is not None]
-    errors = np.array([found[name, label] for name in can])
+def _print_choice(label: str, names: list[str], errors_of: dict[tuple[str, str], Any]) -> None:
+    can = [name for name in names if errors_of[name, label] is not None]
+    errors = np.array([errors_of[name, label] for name in can])
     paper = np.array([name in ELEVEN for name in can])
     line = f"{label:38s}"
     for kind in range(errors.shape[1]):
         for group in (slice(None), paper, ~paper):
             line += f"{errors[group, kind].mean() if len(errors[group]) else np.nan:7.2f}"
-        less = errors[:, kind] - np.array([found[name, "defaults"][kind] for name in can])
+        less = errors[:, kind] - np.array([errors_of[name, "defaults"][kind] for name in can])
         line += (
             f"{less.mean():+8.2f} {less.std(ddof=1) / len(can) ** 0.5 if len(can) > 1 else 0:.2f}"
         )
@@ -282,7 +283,7 @@ def _cross_validated(name: str, make: Callable[[int], Any]) -> list[float] | Non
         split = StratifiedShuffleSplit(1, train_size=_MOST_CASES, random_state=0).split(y, y)
         kept = np.sort(next(split)[0])
     most = int(np.unique(y, return_counts=True)[1].max())
-    found = []
+    mean_errors = []
     for folds, times in ((2, 2), (min(10, most), 1)):
         errors = []
         splits = RepeatedStratifiedKFold(n_splits=folds, n_repeats=times, random_state=0)
@@ -295,8 +296,8 @@ def _cross_validated(name: str, make: Callable[[int], Any]) -> list[float] | Non
                     return None
                 raise
             errors.append(np.mean(predicted != y[test]))
-        found.append(100 * float(np.mean(errors)))
-    return found
+        mean_errors.append(100 * float(np.mean(errors)))
+    return mean_errors
 
 
 # Shrinking
@@ -304,7 +305,7 @@ def _cross_validated(name: str, make: Callable[[int], Any]) -> list[float] | Non
 
 def shrink(options: argparse.Namespace) -> None:
     sizes = (4000, 2000, 1000, 400, 200)
-    print("test error in % with so many kernels left, and with as many drawn at random instead\n")
+    print("test error in % with so many filters left, and with as many drawn at random instead\n")
     print(f"{'':22s}" + "".join(f"{size:>16d}" for size in (8000, *sizes)))
     total = []
     for name in options.datasets or [n for n in ELEVEN if n in _sets("TEST")]:
@@ -315,7 +316,7 @@ def shrink(options: argparse.Namespace) -> None:
             cells.append([(model.score(X_test, y_test),) * 2])
             for size in sizes:
                 model = model.shrink(X, y, size)
-                drawn = clone(model).set_params(n_kernels=size).fit(X, y)
+                drawn = clone(model).set_params(n_filters=size).fit(X, y)
                 cells[-1].append((model.score(X_test, y_test), drawn.score(X_test, y_test)))
         total.append(100 * (1 - np.mean(cells, axis=0)))
         print(f"{name:22s}" + "".join(f"{a:8.2f}{b:8.2f}" for a, b in total[-1]), flush=True)
@@ -333,7 +334,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--results", type=Path, help="file to keep finished rows in")
     parser.add_argument("--choose", action="store_true", help="how the defaults were chosen")
-    parser.add_argument("--shrink", action="store_true", help="what dropping kernels costs")
+    parser.add_argument("--shrink", action="store_true", help="what dropping filters costs")
     options = parser.parse_args(arguments)
     warnings.filterwarnings("ignore")
     print(describe_machine("scikit-learn", "aeon", "torch"))

@@ -2,12 +2,13 @@
 A deep elastic network, and what it looks at
 ============================================
 
-The first layer slides small elastic matrices along the series, two convolutions follow, and the
-output is linear in the means over time: so it is a mean of contributions of the time points, which
-can be drawn. The network is compared with 1-NN DTW and with elastic logistic regression.
+Which time points make a deep network decide for a class? The first layer slides small elastic
+filters along the series. Two ordinary convolutions follow. The output is linear in the means over
+time, so it is a mean of contributions of the time points, and these can be drawn. The errors of the
+network are compared with those of 1-NN DTW and of elastic logistic regression.
 
-The series are those of the set named on the command line, by default generated ones; with GunPoint
-they are those of the archive. Needs `pip install 'warplearn[torch,plot]'`.
+The data set is generated; give the name of another one, such as GunPoint, on the command line.
+Needs `pip install 'warplearn[torch,plot]'`.
 """
 
 import sys
@@ -17,14 +18,13 @@ import numpy as np
 import torch
 
 from warplearn import DTWNeighborsClassifier, ElasticLogisticRegression, datasets
-from warplearn.torch import ElasticNetClassifier
+from warplearn.torch import ElasticConvNetClassifier
 
 
-def contributions(model, x):
-    """What each time point of a series adds to the output for the second class."""
+def contributions(model, values):
+    """Contribution of each time point of a series (time, channels) to the second class."""
     net = model.net()
-    scaled = (np.atleast_2d(x) - model.mean_[:, None]) / model.scale_[:, None]
-    features = torch.as_tensor(scaled, dtype=torch.float32)[None]
+    features = torch.as_tensor((values - model.mean_) / model.scale_, dtype=torch.float32).T[None]
     with torch.no_grad():
         for block in net.blocks:
             features = block(features, None)
@@ -34,24 +34,26 @@ def contributions(model, x):
 
 def main(name="WarpedBumps"):
     train, test = datasets.load(name, "train"), datasets.load(name, "test")
-    model = ElasticNetClassifier(random_state=0, max_iter=60, verbose=1).fit(train.X, train.y)
+    model = ElasticConvNetClassifier(random_state=0, max_iter=60, verbose=1).fit(train.X, train.y)
     others = DTWNeighborsClassifier(), ElasticLogisticRegression(random_state=0)
     for each in (model, *(other.fit(train.X, train.y) for other in others)):
         error = 100 * (1 - each.score(test.X, test.y))
         print(f"{name}: {type(each).__name__} {error:.1f} % errors on {len(test.y)} test series")
 
     figure, axes = plt.subplots(1, 3, figsize=(12, 3.4), layout="constrained")
-    axes[0].plot(model.history_)
+    axes[0].plot(model.history_[0])
     axes[0].set(title="loss", xlabel="epoch", yscale="log")
     for axis, label in zip(axes[1:], model.classes_[:2], strict=True):
-        x = test.X[int(np.flatnonzero(test.y == label)[0])]
-        speaks = contributions(model, x)
-        most = np.abs(speaks).max()
+        case = int(np.flatnonzero(test.y == label)[0])
+        values = test.X.values[case, : test.X.lengths[case]]
+        votes = contributions(model, values)
+        limit = np.abs(votes).max()
         points = axis.scatter(
-            np.arange(len(x)), x, c=speaks, cmap="coolwarm", vmin=-most, vmax=most, s=12
-        )
+            np.arange(len(values)), values[:, 0], c=votes,
+            cmap="coolwarm", vmin=-limit, vmax=limit, s=12,
+        )  # fmt: skip
         axis.set(title=f"a series of class {label}", xlabel="time")
-    figure.colorbar(points, ax=axes[1:], label=f"speaks for {model.classes_[1]}")
+    figure.colorbar(points, ax=axes[1:], label=f"contribution to class {model.classes_[1]}")
     return figure
 
 

@@ -96,7 +96,7 @@ def test_predict_and_evaluate(model, fitted, bumps, tmp_path):
 
 @pytest.mark.parametrize(
     ("method", "settings"),
-    [("network", ("units=4", "max_iter=3", "elasticity=3")), ("features", ("n_kernels=64",))],
+    [("network", ("units=4", "max_iter=3", "elasticity=3")), ("features", ("n_filters=64",))],
 )
 def test_methods_that_are_not_linear(method, settings, tmp_path):
     path = tmp_path / "m.skops"

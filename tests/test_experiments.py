@@ -103,7 +103,7 @@ def test_studies_beyond_the_paper_are_on_its_sets():
         "ElasticMLPClassifier",
     ]
     if find_spec("torch") is None:
-        with pytest.raises(StudyError, match=r"ElasticNetClassifier cannot be used.*\[torch\]"):
+        with pytest.raises(StudyError, match=r"ElasticConvNetClassifier cannot be used.*\[torch\]"):
             Study.read("deep")
     else:
         assert Study.read("deep").datasets == beyond.datasets
@@ -112,7 +112,7 @@ def test_studies_beyond_the_paper_are_on_its_sets():
 @pytest.mark.parametrize(
     ("estimator", "parameters"),
     [
-        ("ElasticFeatureClassifier", {"n_kernels": 64}),
+        ("ElasticFeatureClassifier", {"n_filters": 64}),
         ("ElasticMLPClassifier", {"units": 4, "elasticity": 3, "max_iter": 3}),
     ],
 )

@@ -10,6 +10,7 @@ from sklearn.metrics import log_loss
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from threadpoolctl import threadpool_info, threadpool_limits
 from ucr import labelled
 
 from warplearn import (
@@ -21,7 +22,8 @@ from warplearn import (
 )
 from warplearn._kernels.drivers import windows
 from warplearn.base import SHORTER_SERIES_ARE_VALID
-from warplearn.features.ridge import Standardized, mix, ridge
+from warplearn.features import models
+from warplearn.features.ridge import Standardized, combine, ridge
 
 ALL = ("share", "max", "wins", "losses")
 
@@ -30,7 +32,7 @@ ALL = ("share", "max", "wins", "losses")
 
 
 def represented(features, x, name):
-    """One series (channels, time) as its kernels see it."""
+    """One series (channels, time) in the representation `name`, standardized."""
     r = features._distinct.index(name)
     for _ in range({"differences": 1, "second_differences": 2}.get(name, 0)):
         x = np.diff(x) if x.shape[1] > 1 else np.zeros_like(x)
@@ -39,36 +41,36 @@ def represented(features, x, name):
     return (x - features.means_[r][:, None]) / features.scales_[r][:, None]
 
 
-def windows_of(kernel, z):
+def windows_of(filter_, z):
     """All windows (positions, channels, k) of a standardized series."""
-    span = (len(kernel.matrix) - 1) * kernel.dilation
-    z = np.pad(z[kernel.channels], [(0, 0), (kernel.padding, kernel.padding)])
+    span = (len(filter_.matrix) - 1) * filter_.dilation
+    z = np.pad(z[filter_.channels], [(0, 0), (filter_.padding, filter_.padding)])
     positions = max(1, z.shape[1] - span)
     z = np.pad(z, [(0, 0), (0, span)])  # for a series that is shorter than a window
-    return np.array([z[:, p : p + span + 1 : kernel.dilation] for p in range(positions)])
+    return np.array([z[:, p : p + span + 1 : filter_.dilation] for p in range(positions)])
 
 
 def outputs_of(features, x, index):
-    kernel = features.kernel(index)
-    seen = windows_of(kernel, represented(features, x, kernel.representation))
-    matrix = kernel.matrix.reshape(*kernel.matrix.shape[:2], len(kernel.channels))
-    return elastic_inner_product(seen, matrix if len(kernel.channels) > 1 else matrix[..., 0])
+    filter_ = features.filter(index)
+    seen = windows_of(filter_, represented(features, x, filter_.representation))
+    matrix = filter_.matrix.reshape(*filter_.matrix.shape[:2], len(filter_.channels))
+    return elastic_inner_product(seen, matrix if len(filter_.channels) > 1 else matrix[..., 0])
 
 
 def pooled(features, x, slack):
     """All features of one series, where outputs that are greater are so by more than `slack`."""
-    found = []
-    for first in range(0, features.n_kernels_, 8):
+    features_of_x = []
+    for first in range(0, features.n_filters_, 8):
         outputs = np.array([outputs_of(features, x, i) for i in range(first, first + 8)])
         for i, output in enumerate(outputs, first):
             others = np.delete(outputs, i - first, axis=0)
-            found += [
-                (output > features.kernel(i).bias + slack).mean(),
+            features_of_x += [
+                (output > features.filter(i).bias + slack).mean(),
                 output.max() - slack,
                 (output >= others.max(axis=0) + slack).mean(),
                 (output <= others.min(axis=0) - slack).mean(),
             ]
-    return np.array(found)
+    return np.array(features_of_x)
 
 
 def walks(rng, shape):
@@ -85,18 +87,18 @@ def test_one_column_is_a_dilated_convolution(rng):
     got = features.fit(X).transform(X).reshape(6, 320, 2)
     seen = set()
     for i in range(320):
-        kernel = features.kernel(i)
-        taps = np.zeros((len(kernel.matrix) - 1) * kernel.dilation + 1)
-        taps[:: kernel.dilation] = kernel.matrix[:, 0]
+        filter_ = features.filter(i)
+        taps = np.zeros((len(filter_.matrix) - 1) * filter_.dilation + 1)
+        taps[:: filter_.dilation] = filter_.matrix[:, 0]
         for case, x in enumerate(X):
-            z = np.pad(represented(features, x[None], kernel.representation)[0], kernel.padding)
+            z = np.pad(represented(features, x[None], filter_.representation)[0], filter_.padding)
             output = np.correlate(z, taps, mode="valid")
             # An output may differ from the bias by rounding only: the bias is one of them.
-            near = np.abs(output - kernel.bias) < 1e-4
-            share = (output > kernel.bias).mean()
+            near = np.abs(output - filter_.bias) < 1e-4
+            share = (output > filter_.bias).mean()
             assert abs(got[case, i, 0] - share) <= near.mean() + 1e-6
             assert got[case, i, 1] == pytest.approx(output.max(), abs=1e-4)
-        seen.add((kernel.dilation > 1, kernel.padding > 0, kernel.representation))
+        seen.add((filter_.dilation > 1, filter_.padding > 0, filter_.representation))
     assert len(seen) == 16  # all kinds were there
 
 
@@ -108,7 +110,7 @@ def test_features_are_pooled_elastic_inner_products(rng, channels, elasticities)
     got = features.transform(X)
     assert got.dtype == np.float32
     assert got.shape == (6, 96 * 4)
-    assert {features.kernel(i).matrix.shape[1] for i in range(96)} == set(elasticities)
+    assert {features.filter(i).matrix.shape[1] for i in range(96)} == set(elasticities)
     alike = []
     for x, row in zip(X, got, strict=True):
         low, high = pooled(features, x, 1e-4), pooled(features, x, -1e-4)
@@ -119,7 +121,7 @@ def test_features_are_pooled_elastic_inner_products(rng, channels, elasticities)
 
 
 def test_outputs_are_elastic_inner_products(rng):
-    """Window by window, exactly what the door of the kernel gives."""
+    """Window by window, against the public function."""
     X = walks(rng, (4, 40))
     features = ElasticFeatures(48, elasticities=(1, 2, 4), random_state=0).fit(X)
     values, lengths = features._standardized(SeriesCollection.of(X))
@@ -162,12 +164,31 @@ def test_threads_and_seeds(rng, two_threads):
     assert ElasticFeatures(64, random_state=6, n_jobs=1).fit_transform(X).tolist() != ref.tolist()
 
 
+def test_n_jobs_limits_the_threads_of_linear_algebra(rng, monkeypatch):
+    def blas_threads():
+        return max(lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas")
+
+    def spy(*args):
+        seen.append(blas_threads())
+        return ridge(*args)
+
+    monkeypatch.setattr(models, "ridge", spy)
+    X, y = walks(rng, (9, 30)), np.arange(9) % 2
+    with threadpool_limits(2, user_api="blas"):
+        before = blas_threads()
+        for n_jobs in (None, 1):
+            seen = []
+            ElasticFeatureClassifier(64, random_state=5, n_jobs=n_jobs).fit(X, y).predict(X)
+            assert set(seen) == {1}
+            assert blas_threads() == before  # as they were
+
+
 def test_biases_are_outputs_on_training_series(rng):
     X = walks(rng, (2, 30))
     features = ElasticFeatures(24, random_state=0).fit(X)
     for i in range(24):
         outputs = np.concatenate([outputs_of(features, x[None], i) for x in X])
-        assert np.abs(outputs - features.kernel(i).bias).min() < 1e-4
+        assert np.abs(outputs - features.filter(i).bias).min() < 1e-4
 
 
 def test_parameters_are_obeyed(rng):
@@ -176,14 +197,14 @@ def test_parameters_are_obeyed(rng):
         150, elasticities=(3,), lengths=(4, 5), dilations=(2, 6), representations=("differences",),
         poolings=("wins",), random_state=0,
     ).fit(X)  # fmt: skip
-    kernels = [features.kernel(i) for i in range(features.n_kernels_)]
-    assert len(kernels) == 152  # whole groups
-    assert {k.matrix.shape[:2] for k in kernels} == {(4, 3), (5, 3)}
-    assert {k.dilation for k in kernels} == {2, 6}
-    assert {k.representation for k in kernels} == {"differences"}
-    assert {len(k.channels) for k in kernels} == {1, 2, 3}
-    assert all(len(set(k.channels)) == len(k.channels) for k in kernels)
-    assert max(np.abs(k.matrix.mean(axis=0)).max() for k in kernels) < 1e-6
+    filters = [features.filter(i) for i in range(features.n_filters_)]
+    assert len(filters) == 152  # whole groups
+    assert {f.matrix.shape[:2] for f in filters} == {(4, 3), (5, 3)}
+    assert {f.dilation for f in filters} == {2, 6}
+    assert {f.representation for f in filters} == {"differences"}
+    assert {len(f.channels) for f in filters} == {1, 2, 3}
+    assert all(len(set(f.channels)) == len(f.channels) for f in filters)
+    assert max(np.abs(f.matrix.mean(axis=0)).max() for f in filters) < 1e-6
     F = features.transform(X)
     assert F.shape == (5, 152)
     # At every position somebody wins.
@@ -196,14 +217,14 @@ def test_names_and_selection(rng):
     F, names = features.transform(X), features.get_feature_names_out()
     assert len(set(names)) == len(names) == F.shape[1]
     assert names[:4].tolist() == [
-        "kernel0_share",
-        "kernel0_wins",
-        "kernel0_losses",
-        "kernel1_share",
+        "filter0_share",
+        "filter0_wins",
+        "filter0_losses",
+        "filter1_share",
     ]
     some = features.select([1, 6])
     assert some.transform(X).tolist() == F.reshape(5, 8, 24)[:, [1, 6]].reshape(5, -1).tolist()
-    assert some.kernel(8).matrix.tolist() == features.kernel(48).matrix.tolist()
+    assert some.filter(8).matrix.tolist() == features.filter(48).matrix.tolist()
     assert features.transform(X).tolist() == F.tolist()
     pipeline = make_pipeline(ElasticFeatures(8, random_state=0), StandardScaler())
     assert pipeline.fit(X).get_feature_names_out().tolist() == names[:24].tolist()
@@ -212,7 +233,7 @@ def test_names_and_selection(rng):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n_kernels": 0}, "n_kernels == 0, must be >= 1"),
+        ({"n_filters": 0}, "n_filters == 0, must be >= 1"),
         ({"elasticities": (0, 1)}, r"elasticities must be positive integers.*got \(0, 1\)"),
         ({"elasticities": ()}, "elasticities must be positive integers, at least one"),
         ({"lengths": (2.5,)}, "lengths must be positive integers"),
@@ -235,8 +256,8 @@ def test_bad_series_and_indices(rng):
     with pytest.raises(ValueError, match="X has 2 channel.*fitted on series of 1"):
         features.transform(walks(rng, (4, 2, 12)))
     with pytest.raises(ValueError, match="index == 8, must be <= 7"):
-        features.kernel(8)
-    with pytest.raises(ValueError, match="groups must be numbers between 0 and 0"):
+        features.filter(8)
+    with pytest.raises(ValueError, match="groups must be integers between 0 and 0"):
         features.select([1])
 
 
@@ -274,10 +295,10 @@ def test_factors_are_a_ridge_regression(rng):
     root = np.sqrt(weights)[:, None]
     A, b = (root[..., None] * predictions).reshape(-1, 3), (root * targets).ravel()
     ref = Ridge(0.1 * (b @ b), fit_intercept=False).fit(A, b - A.sum(axis=1) / 3)
-    assert mix(predictions, targets, weights) == pytest.approx(ref.coef_ + 1 / 3)
+    assert combine(predictions, targets, weights) == pytest.approx(ref.coef_ + 1 / 3)
     against = np.stack([targets, -9 * targets], axis=-1)
-    assert mix(against, targets, weights) == pytest.approx([1.05 / 1.1, 0])
-    assert mix(-9 * predictions[..., :1], predictions[..., 0], weights).tolist() == [1]
+    assert combine(against, targets, weights) == pytest.approx([1.05 / 1.1, 0])
+    assert combine(-9 * predictions[..., :1], predictions[..., 0], weights).tolist() == [1]
 
 
 def test_classifier_is_a_sum_of_ridge_regressions(rng):
@@ -289,12 +310,12 @@ def test_classifier_is_a_sum_of_ridge_regressions(rng):
     features = ElasticFeatures(96, representations=names, random_state=0)
     F = StandardScaler().fit_transform(features.fit_transform(X).astype(float))
     Y = np.where(y[:, None] == np.arange(3), 1.0, -1.0)
-    kernels = [features.kernel(i) for i in range(96)]
+    filters = [features.filter(i) for i in range(96)]
     mean = ref = np.average(Y, axis=0, weights=weights)
     assert model.factors_.shape == (2, 3)
     for (row, column), factor in np.ndenumerate(model.factors_):
         family = [
-            k.matrix.shape[1] == row + 1 and k.representation == names[column] for k in kernels
+            f.matrix.shape[1] == row + 1 and f.representation == names[column] for f in filters
         ]
         some = F[:, np.repeat(family, 3)]
         assert some.shape == (40, 96 // 6 * 3)
@@ -316,7 +337,7 @@ def test_factors_find_what_matters(rng):
     model = ElasticFeatureClassifier(400, random_state=0).fit(X, y)
     _, differences, second, smooth = model.factors_.sum(axis=0)
     assert differences + second > 3 * smooth
-    small = model.shrink(X, y, 8)  # one group of kernels, and one family with it
+    small = model.shrink(X, y, 8)  # one group of filters, and one family with it
     assert (small.factors_ > 0).sum() == 1
     assert np.isnan(small.alphas_).sum() == 7
 
@@ -340,16 +361,16 @@ def test_probabilities_are_calibrated(rng):
     X, y = bumps(rng, 400, 2)
     X += rng.normal(0, 0.35, X.shape)  # hard enough for a fair number of errors
     model = ElasticFeatureClassifier(400, random_state=0).fit(X[:100], y[:100])
-    found = log_loss(y[100:], model.predict_proba(X[100:]))
+    loss = log_loss(y[100:], model.predict_proba(X[100:]))
     assert 0.03 < 1 - model.score(X[100:], y[100:]) < 0.4
     factor, others = model.sharpness_, []
     for change in (1 / 8, 1 / 2, 2, 8):
         model.sharpness_ = change * factor
         others.append(log_loss(y[100:], model.predict_proba(X[100:])))
-    assert found < 0.6
-    assert found < min(others) + 0.03
-    assert found < others[0] - 0.05
-    assert found < others[-1] - 0.05
+    assert loss < 0.6
+    assert loss < min(others) + 0.03
+    assert loss < others[0] - 0.05
+    assert loss < others[-1] - 0.05
 
 
 def test_class_weights_are_sample_weights(rng):
@@ -381,14 +402,14 @@ def test_regressor(rng):
 
 def test_shrinking(rng):
     X, y = bumps(rng, 200, 3)
-    X += rng.normal(0, 0.25, X.shape)  # hard enough for few kernels to make errors
+    X += rng.normal(0, 0.25, X.shape)  # hard enough for few filters to make errors
     model = ElasticFeatureClassifier(800, random_state=0).fit(X[:60], y[:60])
     before = model.decision_function(X)
     small = model.shrink(X[:60], y[:60], 60)
-    assert small.features_.n_kernels_ == 64
+    assert small.features_.n_filters_ == 64
     assert small.coef_.shape == (3, 64 * 3)
     sizes = [800, 560, 392, 272, 184, 128, 88, 64]
-    assert [found.n_kernels for found in small.shrinkage_] == sizes
+    assert [step.n_filters for step in small.shrinkage_] == sizes
     assert small.shrinkage_[0].loo_score == model.loo_score_
     assert small.shrinkage_[-1].loo_score == small.loo_score_
     assert len(pickle.dumps(small)) < len(pickle.dumps(model)) / 8
@@ -396,7 +417,7 @@ def test_shrinking(rng):
     assert small.score(X[60:], y[60:]) > model.score(X[60:], y[60:]) - 0.1
     assert small.loo_score_ > drawn.loo_score_
     assert model.decision_function(X).tolist() == before.tolist()  # the model is as it was
-    with pytest.raises(ValueError, match="n_kernels == 0"):
+    with pytest.raises(ValueError, match="n_filters == 0"):
         model.shrink(X[:60], y[:60], 0)
 
 

@@ -64,7 +64,7 @@ def naively(cost, x, w, lengths, band, upstream):
     return values, to_x.transpose(0, 2, 1), to_w
 
 
-# Three implementations
+# The kernels, the anti-diagonals and the definition
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_convolutions_agree(channels, time, stride, dilation, band):
     local, _ = resolve("product")
     found = []
     for module in (in_lanes, in_torch):
-        values = module.slide(local, x, w, stride, dilation, band)
+        values = module.slide(local, x, w, stride, dilation, band_of(band, 100))
         upstream = torch.arange(values.numel()).to(dtype).reshape(values.shape) % 7 - 3
         found.append([values.detach().numpy(), *gradients(values, x, w, upstream)])
     assert found[0][0].shape[2] == (time - 4 * dilation - 1) // stride + 1
@@ -228,7 +228,7 @@ def test_distance_of_zero_has_gradient_zero():
 
 
 @pytest.mark.parametrize(("to_x", "to_w"), [(False, True), (True, False)])
-def test_no_gradient_is_computed_in_vain(monkeypatch, to_x, to_w):
+def test_only_required_gradients_are_computed(monkeypatch, to_x, to_w):
     asked = []
 
     def spy(*args, **options):
@@ -247,7 +247,7 @@ def test_no_gradient_is_computed_in_vain(monkeypatch, to_x, to_w):
 
 
 @pytest.mark.parametrize("temperature", [0.0, 0.3])
-def test_what_stands_behind_the_end_is_not_seen(temperature):
+def test_values_past_the_end_are_ignored(temperature):
     x, w = operands()
     behind = torch.arange(9) >= torch.tensor(LENGTHS)[:, None]
     found = []
@@ -262,7 +262,7 @@ def test_what_stands_behind_the_end_is_not_seen(temperature):
 
 @pytest.mark.parametrize("temperature", [0.0, 0.3])
 @pytest.mark.parametrize("value", [math.nan, math.inf])
-def test_what_is_not_finite_is_not_hidden(value, temperature):
+def test_values_that_are_not_finite_give_nan(value, temperature):
     x, w = operands()
     with torch.no_grad():
         x[1, 0, 2] = w[2, 0, 3, 1] = value
@@ -350,7 +350,7 @@ def test_network_of_elastic_and_other_layers_learns():
     time, y = torch.linspace(0, 1, 40), torch.arange(60) % 2
     bump = torch.exp(-(((time - 0.3 - 0.4 * torch.rand(60, 1)) / 0.05) ** 2))
     x = (torch.where(y[:, None] == 1, bump, -bump) + 0.1 * torch.randn(60, 40))[:, None]
-    x.requires_grad_()  # whose derivatives are of no use here
+    x.requires_grad_()  # not needed, but must not hurt
     model = nn.Sequential(
         ElasticConv1d(5, 2, units=6, padding="same"), nn.ReLU(),
         nn.Conv1d(6, 4, 3, padding=1), nn.ReLU(),
@@ -370,7 +370,7 @@ def test_network_of_elastic_and_other_layers_learns():
     assert not torch.equal(before["0.weight"], model.state_dict()["0.weight"])
 
 
-# In PyTorch's world
+# Other features of PyTorch
 
 
 def test_state_comes_back():
@@ -491,7 +491,7 @@ def test_two_processes_find_the_gradients_of_one(tmp_path):
     [
         (lambda: ElasticLinear(0, 2, 3), "length must be a positive integer, got 0"),
         (lambda: ElasticLinear(9, 2, 3.0), "units must be a positive integer, got 3.0"),
-        (lambda: ElasticLinear(9, -1, 3), "elasticity must be a positive integer"),
+        (lambda: ElasticLinear(9, -1, 3), "elasticity must be an integer of at least 0"),
         (lambda: ElasticConv1d(3, 2, 3, stride=0), "stride must be a positive integer, got 0"),
         (lambda: ElasticConv1d(3, 2, 3, padding=-1), "padding must be an integer of at least 0 or"),
         (lambda: ElasticConv1d(3, 2, 3, padding="same", stride=2), "padding='same' needs stride=1"),

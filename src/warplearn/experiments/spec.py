@@ -20,13 +20,13 @@ from warplearn.linear_model.classifiers import ElasticLinearClassifier
 ESTIMATORS = {
     "DTWNeighborsClassifier": "warplearn",
     "ElasticAdaline": "warplearn",
+    "ElasticConvNetClassifier": "warplearn.torch",
     "ElasticFeatureClassifier": "warplearn",
     "ElasticLVQClassifier": "warplearn",
     "ElasticLinearSVC": "warplearn",
     "ElasticLogisticRegression": "warplearn",
     "ElasticMLPClassifier": "warplearn",
     "ElasticMarginPerceptron": "warplearn",
-    "ElasticNetClassifier": "warplearn.torch",
     "ElasticPerceptron": "warplearn",
     "NearestPrototypeClassifier": "warplearn",
 }

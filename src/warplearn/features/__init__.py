@@ -1,1 +1,20 @@
-"""Random elastic features, and models on them."""
+"""Random elastic features, and ridge models on them.
+
+`ElasticFeatures` turns series into rows of numbers; `ElasticFeatureClassifier` and
+`ElasticFeatureRegressor` are ridge regressions on these.
+"""
+
+from warplearn.features.models import (
+    ElasticFeatureClassifier,
+    ElasticFeatureRegressor,
+    Shrinkage,
+)
+from warplearn.features.transformer import ElasticFeatures, Filter
+
+__all__ = [
+    "ElasticFeatureClassifier",
+    "ElasticFeatureRegressor",
+    "ElasticFeatures",
+    "Filter",
+    "Shrinkage",
+]

@@ -1,106 +1,68 @@
-"""Random elastic features: thousands of small matrices that slide along a series.
+"""Random elastic features: thousands of small random matrices that slide along a series.
 
 At every position of a series a window of k elements, `dilation` apart, has an elastic inner
-product with a random k x m matrix; of all these outputs a few numbers are kept, such as the share
-above a bias.  Nothing is trained: a linear model on top finds out which of them matter
-(`feature_models`).  With m = 1 this is the random convolution of ROCKET, with m > 1 a window may
-stretch against the weights.
+product with a random k x m matrix.  Such a matrix is called a *filter*.  Its outputs at all
+positions are pooled to a few numbers, such as the share of outputs above a bias.  Nothing is
+trained; a linear model on top learns which features matter (`models`).  With m = 1 a filter is
+the random convolution of ROCKET.  With m > 1 the window may stretch against the weights.
 
-The matrices, called kernels, come in groups of eight that share all but their weights and biases:
-elasticity m, length k, dilation, padding, representation and channels.  That is fast (see
-`_kernels.windows`), and lets the kernels of a group compete: *wins* and *losses* are the shares of
-the positions where a kernel has the largest and the smallest output of its group.
+Filters come in groups of eight.  The filters of a group share everything but their weights and
+biases: elasticity m, length k, dilation, padding, representation and channels.  A group is fast to
+compute (`_kernels.drivers.windows`), and its filters can be compared: *wins* and *losses* are the
+shares of the positions where a filter has the largest and the smallest output of its group.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import uniform_filter1d
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state, check_scalar
 from sklearn.utils.validation import check_is_fitted
 
 from warplearn._kernels.drivers import windows
 from warplearn._kernels.drivers.windows import GROUP, centre_columns, pooled_outputs, window_outputs
-from warplearn.averaging.objective import Array
 from warplearn.base import check_series
+from warplearn.documentation import with_parameters_of
+from warplearn.features.representations import REPRESENTATIONS, Array, within
 from warplearn.registry import choose
 from warplearn.series.chunks import chunks
 from warplearn.series.collection import SeriesCollection
 
-__all__ = ["ElasticFeatures", "Kernel"]
+__all__ = ["ElasticFeatures", "Filter"]
 
-# In the order of the features of a kernel.
+# In the order of the features of a filter.
 POOLINGS = {
     "share": windows.SHARE,
     "max": windows.MAXIMUM,
     "wins": windows.WINS,
     "losses": windows.LOSSES,
 }
-_MOST_CHANNELS = 9  # of a kernel, as in ROCKET
-_NEIGHBOURS = 9  # of which the smooth representation is the mean
+_MAX_CHANNELS = 9  # that one filter reads, as in ROCKET
 
 
-# Representations: (cases, time, channels) and lengths to the same.
-
-
-def _inside(values: Array, lengths: Array) -> Array:
-    """Whether a time point belongs to the series; an array (cases, time, 1)."""
-    inside: Array = (np.arange(values.shape[1]) < lengths[:, None])[..., None]
-    return inside
-
-
-def _raw(values: Array, lengths: Array) -> tuple[Array, Array]:
-    return values, lengths
-
-
-def _differences(values: Array, lengths: Array) -> tuple[Array, Array]:
-    """Differences of neighbours; a series of one element has one difference, 0."""
-    steps = np.diff(values, axis=1, append=values[:, -1:])
-    return np.where(_inside(values, lengths - 1), steps, 0), np.maximum(lengths - 1, 1)
-
-
-def _second_differences(values: Array, lengths: Array) -> tuple[Array, Array]:
-    return _differences(*_differences(values, lengths))
-
-
-def _smooth(values: Array, lengths: Array) -> tuple[Array, Array]:
-    """Means of nine neighbours, of fewer at the ends."""
-    inside = _inside(values, lengths)
-    sums, counts = (
-        uniform_filter1d(part.astype(np.float64), _NEIGHBOURS, axis=1, mode="constant")
-        for part in (np.where(inside, values, 0), inside)
-    )
-    return np.where(inside, sums / np.where(inside, counts, 1), 0), lengths
-
-
-REPRESENTATIONS: dict[str, Callable[[Array, Array], tuple[Array, Array]]] = {
-    "raw": _raw,
-    "differences": _differences,
-    "second_differences": _second_differences,
-    "smooth": _smooth,
-}
-
-
-class Kernel(NamedTuple):
+class Filter(NamedTuple):
     """One of the matrices that slide along a series.
 
     Attributes
     ----------
     matrix : array of shape (k, m), or (k, m, channels) if there are several channels
+        The weights.
     bias : float
-        What outputs are compared with.
-    dilation, padding : int
-        How far apart the elements of a window are; how many zeros precede and follow a series.
+        The threshold of the pooling "share".
+    dilation : int
+        Distance of neighbouring elements of a window.
+    padding : int
+        Zeros before and after a series.
     representation : str
-        What of the series it slides along.
+        The representation of the series that the filter slides along.
     channels : array of int
-        Which channels it reads.
+        The channels that it reads.
     """
 
     matrix: NDArray[np.float32]
@@ -111,51 +73,87 @@ class Kernel(NamedTuple):
     channels: NDArray[np.int64]
 
 
-class ElasticFeatures(TransformerMixin, BaseEstimator):
-    """Pooled outputs of random elastic functions that slide along a series.
+@dataclass(repr=False, eq=False)
+class FilterSettings(BaseEstimator):
+    """The parameters that `ElasticFeatures` and the models on them share.
 
     Parameters
     ----------
-    n_kernels : int, default=8000
-        How many kernels; rounded up to a multiple of eight.
+    n_filters : int, default=8000
+        Number of filters, rounded up to a multiple of eight.  May be given by position.
     elasticities : sequence of int, default=(1, 2)
-        Columns m of the matrices, each for as many kernels; 1 is a convolution.
+        Numbers of columns m of the filters.  Each gets the same number of filters; m = 1 is a
+        convolution.
     lengths : sequence of int, default=(7, 9, 11)
-        Rows k to draw from.
+        Numbers of rows k, drawn at random.
     dilations : sequence of int, optional
-        What to draw dilations from; by default 2**u, rounded down, with u uniform between 0 and
-        the value at which a window is as long as the median training series.
+        Dilations, drawn at random.  By default a dilation is 2**u, rounded down, with u uniform
+        between 0 and the value at which a window is as long as the median training series.
     poolings : sequence of str, default=("share", "wins", "losses")
-        Some of "share" (of the positions whose output is above the bias), "max" (output), "wins"
-        and "losses" (share of the positions with the largest, the smallest output of the group).
+        What is kept of the outputs of a filter:
+
+        - "share": the share of the positions where the output is above the bias;
+        - "max": the largest output;
+        - "wins", "losses": the shares of the positions where the output is the largest and the
+          smallest of its group.
     representations : sequence of str, default: all four
-        What kernels slide along: "raw" is the series, "differences" of neighbours and
-        "second_differences" are what they say, "smooth" are means of nine neighbours; all are
-        standardized with the mean and deviation of all training elements of a channel.  Each
-        entry gets as many kernels; one that is named twice gets twice as many.
-    random_state : int, RandomState or None
+        What filters slide along:
+
+        - "raw": the series;
+        - "differences": differences of neighbours;
+        - "second_differences": differences of these;
+        - "smooth": moving averages of nine time points.
+
+        Each entry gets the same number of filters; an entry given twice gets twice as many.
+        Every representation is standardized with the mean and deviation of all its training
+        elements, channel by channel.
+    random_state : int, RandomState or None, default=None
+        Source of all random draws.
     n_jobs : int, optional
-        Threads; None is Numba's current setting, -1 all cores.  Features do not depend on it.
+        Number of threads; None means 1, -1 all cores.  Features do not depend on it.
     verbose : int, default=0
-        Print how far `transform` is.
+        1 prints the progress of `transform`.
+    """
+
+    n_filters: int = 8000
+    _: KW_ONLY
+    elasticities: Sequence[int] = (1, 2)
+    lengths: Sequence[int] = (7, 9, 11)
+    dilations: Sequence[int] | None = None
+    poolings: Sequence[str] = ("share", "wins", "losses")
+    representations: Sequence[str] = ("raw", "differences", "second_differences", "smooth")
+    random_state: Any = None
+    n_jobs: int | None = None
+    verbose: int = 0
+
+
+@with_parameters_of(FilterSettings)
+@dataclass(repr=False, eq=False)
+class ElasticFeatures(TransformerMixin, FilterSettings):
+    """Pooled outputs of random elastic filters that slide along a series.
 
     Attributes
     ----------
-    n_kernels_ : int
+    n_filters_ : int
+        Number of filters, a multiple of eight.
     elasticities_ : array of shape (groups,)
-        Ascending; kernels 8 i to 8 i + 7 are group i.
+        Columns m of the filters of each group, ascending.  Group i has filters 8 i to 8 i + 7.
     groups_ : array of shape (groups, 7)
-        The table that `_kernels.windows` describes.
-    weights_, biases_, channels_ : array
-        What the table refers to; `kernel` shows them kernel by kernel.
-    means_, scales_ : array of shape (different representations, channels)
+        The table described in `_kernels.drivers.windows`.
+    weights_, biases_, channels_ : arrays
+        The arrays that the table refers to; `filter` returns them filter by filter.
+    means_, scales_ : arrays of shape (distinct representations, channels)
+        What the representations are standardized with.
+    n_features_in_, n_channels_in_ : int
+        Length of the longest training series, and number of channels.
 
     Notes
     -----
-    Computed in float32.  Weights are normal, with mean 0 down each column.  Half of the groups pad
-    a series with zeros, so that there are as many windows as elements; a series shorter than a
-    window has one.  Of several channels a group reads 2**u, drawn at random.  A bias is the output
-    at a random place of a random training series, that is a random quantile of its outputs.
+    Features are computed in float32.  Weights are normal, and the mean of each column is
+    subtracted.  Half of the groups pad a series with zeros, so that there are as many windows as
+    elements.  A series shorter than a window has one window.  With several channels, a group reads
+    a random number of them, 2**u rounded down, chosen at random.  A bias is the output at a random
+    position of a random training series, that is, a random quantile of the outputs.
 
     Examples
     --------
@@ -164,33 +162,8 @@ class ElasticFeatures(TransformerMixin, BaseEstimator):
     >>> features.transform(X).shape
     (20, 312)
     >>> features.get_feature_names_out()[:2].tolist()
-    ['kernel0_share', 'kernel0_wins']
+    ['filter0_share', 'filter0_wins']
     """
-
-    n_channels_in_: int
-
-    def __init__(
-        self,
-        n_kernels: int = 8000,
-        *,
-        elasticities: Sequence[int] = (1, 2),
-        lengths: Sequence[int] = (7, 9, 11),
-        dilations: Sequence[int] | None = None,
-        poolings: Sequence[str] = ("share", "wins", "losses"),
-        representations: Sequence[str] = ("raw", "differences", "second_differences", "smooth"),
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_kernels = n_kernels
-        self.elasticities = elasticities
-        self.lengths = lengths
-        self.dilations = dilations
-        self.poolings = poolings
-        self.representations = representations
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -198,7 +171,7 @@ class ElasticFeatures(TransformerMixin, BaseEstimator):
         return tags
 
     def fit(self, X: Any, y: Any = None) -> ElasticFeatures:
-        """Draw the kernels; the training series decide on scales, dilations and biases.
+        """Draw the filters; scales, dilations and biases depend on the training series.
 
         Parameters
         ----------
@@ -206,20 +179,20 @@ class ElasticFeatures(TransformerMixin, BaseEstimator):
         y : ignored
         """
         collection = check_series(self, X, reset=True)
-        check_scalar(self.n_kernels, "n_kernels", (int, np.integer), min_val=1)
-        elasticities = _numbers(self.elasticities, "elasticities")
-        _names(self.poolings, POOLINGS, "poolings")
+        check_scalar(self.n_filters, "n_filters", (int, np.integer), min_val=1)
+        elasticities = _positive_integers(self.elasticities, "elasticities")
+        _check_names(self.poolings, POOLINGS, "poolings")
         if len(set(self.poolings)) < len(self.poolings):
             raise ValueError(f"poolings must be different from each other, got {self.poolings!r}")
-        _names(self.representations, REPRESENTATIONS, "representations")
+        _check_names(self.representations, REPRESENTATIONS, "representations")
         self.means_, self.scales_ = self._scales(collection)
         rng = check_random_state(self.random_state)
-        count = -(-self.n_kernels // GROUP)
+        count = -(-self.n_filters // GROUP)
         turns = np.arange(count)
         self.elasticities_ = np.sort(elasticities[turns % len(elasticities)])
         self.groups_, self.channels_ = self._draw_groups(collection, count, rng)
-        drawn = [self._distinct.index(name) for name in self.representations]
-        self.groups_[:, windows.REPRESENTATION] = np.array(drawn)[turns % len(drawn)]
+        rows = [self._distinct.index(name) for name in self.representations]
+        self.groups_[:, windows.REPRESENTATION] = np.array(rows)[turns % len(rows)]
         self.weights_ = self._draw_weights(rng)
         self.biases_ = self._draw_biases(collection, rng)
         return self
@@ -232,8 +205,8 @@ class ElasticFeatures(TransformerMixin, BaseEstimator):
             counts = np.zeros((len(self._distinct), 1))
             for cases in chunks(X):
                 for r, (values, lengths) in enumerate(self._represent(X[cases])):
-                    inside = _inside(values, lengths)
-                    sums[r] += np.where(inside, function(values, r), 0).sum(axis=(0, 1))
+                    mask = within(values, lengths)
+                    sums[r] += np.where(mask, function(values, r), 0).sum(axis=(0, 1))
                     counts[r] += lengths.sum()
             means: Array = sums / counts
             return means
@@ -252,55 +225,55 @@ class ElasticFeatures(TransformerMixin, BaseEstimator):
         return [REPRESENTATIONS[name](values, X.lengths) for name in self._distinct]
 
     def _standardized(self, X: SeriesCollection) -> tuple[Array, Array]:
-        """What kernels slide along, (cases, representations, channels, time), and the lengths."""
+        """Standardized representations (cases, representations, channels, time), and lengths."""
         shape = (len(X), len(self._distinct), X.n_channels, X.max_length)
         values, lengths = np.empty(shape, np.float32), np.empty(shape[:2], np.int64)
         for r, (represented, ends) in enumerate(self._represent(X)):
             scaled = (represented - self.means_[r]) / self.scales_[r]
-            values[:, r] = np.where(_inside(scaled, ends), scaled, 0).transpose(0, 2, 1)
+            values[:, r] = np.where(within(scaled, ends), scaled, 0).transpose(0, 2, 1)
             lengths[:, r] = ends
         return values, lengths
 
     def _draw_groups(
         self, X: SeriesCollection, count: int, rng: np.random.RandomState
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The table of groups, without representations, and their channels."""
+        """The table of groups, without representations, and the channels of all groups."""
         n, d = np.median(X.lengths), X.n_channels
         groups = np.zeros((count, 7), np.int64)
-        rows = rng.choice(_numbers(self.lengths, "lengths"), count)
+        rows = rng.choice(_positive_integers(self.lengths, "lengths"), count)
         if self.dilations is None:
-            most = np.log2(np.maximum(1, (n - 1) / np.maximum(rows - 1, 1)))
-            dilations = np.floor(2 ** rng.uniform(0, most)).astype(np.int64)
+            largest = np.log2(np.maximum(1, (n - 1) / np.maximum(rows - 1, 1)))
+            dilations = np.floor(2 ** rng.uniform(0, largest)).astype(np.int64)
         else:
-            dilations = rng.choice(_numbers(self.dilations, "dilations"), count)
+            dilations = rng.choice(_positive_integers(self.dilations, "dilations"), count)
         padded = rng.randint(2, size=count)
-        several = np.floor(2 ** rng.uniform(0, np.log2(min(d, _MOST_CHANNELS) + 1), count))
-        several = several.astype(np.int64)
+        n_channels = np.floor(2 ** rng.uniform(0, np.log2(min(d, _MAX_CHANNELS) + 1), count))
+        n_channels = n_channels.astype(np.int64)
         shuffled = rng.uniform(size=(count, d)).argsort(axis=1)
-        channels = shuffled[np.arange(d) < several[:, None]]
-        ends = several.cumsum()
-        sizes = GROUP * rows * several * self.elasticities_
+        channels = shuffled[np.arange(d) < n_channels[:, None]]
+        ends = n_channels.cumsum()
+        sizes = GROUP * rows * n_channels * self.elasticities_
         groups[:, windows.ROWS] = rows
         groups[:, windows.DILATION] = dilations
         groups[:, windows.PADDING] = padded * ((rows - 1) * dilations // 2)
-        groups[:, windows.CHANNELS_FROM] = ends - several
+        groups[:, windows.CHANNELS_FROM] = ends - n_channels
         groups[:, windows.CHANNELS_TO] = ends
         groups[:, windows.WEIGHTS_FROM] = sizes.cumsum() - sizes
         return groups, channels
 
     def _weights_of(self, group: int) -> Array:
-        """A view of the weights of a group, (half, row, channel, column, kernel of the half)."""
+        """A view of the weights of a group, (half, row, channel, column, filter of the half)."""
         row = self.groups_[group]
-        several = row[windows.CHANNELS_TO] - row[windows.CHANNELS_FROM]
-        shape = (2, row[windows.ROWS], several, self.elasticities_[group], GROUP // 2)
+        n_channels = row[windows.CHANNELS_TO] - row[windows.CHANNELS_FROM]
+        shape = (2, row[windows.ROWS], n_channels, self.elasticities_[group], GROUP // 2)
         start = row[windows.WEIGHTS_FROM]
         return self.weights_[start : start + np.prod(shape)].reshape(shape)
 
     def _draw_weights(self, rng: np.random.RandomState) -> NDArray[np.float32]:
         last = self.groups_[-1]
-        several = last[windows.CHANNELS_TO] - last[windows.CHANNELS_FROM]
+        n_channels = last[windows.CHANNELS_TO] - last[windows.CHANNELS_FROM]
         size = last[windows.WEIGHTS_FROM]
-        size += GROUP * last[windows.ROWS] * several * self.elasticities_[-1]
+        size += GROUP * last[windows.ROWS] * n_channels * self.elasticities_[-1]
         weights = rng.standard_normal(size).astype(np.float32)
         centre_columns(self.groups_, self.elasticities_, weights)
         return weights
@@ -308,19 +281,19 @@ class ElasticFeatures(TransformerMixin, BaseEstimator):
     def _draw_biases(self, X: SeriesCollection, rng: np.random.RandomState) -> NDArray[np.float32]:
         biases = np.empty((len(self.groups_), GROUP), np.float32)
         cases = rng.randint(len(X), size=len(self.groups_))
-        places = rng.uniform(size=biases.shape)
+        quantiles = rng.uniform(size=biases.shape)
         for of in self._same_elasticity():
-            seen, which = np.unique(cases[of], return_inverse=True)
+            distinct, which = np.unique(cases[of], return_inverse=True)
             outputs, positions = window_outputs(
-                int(self.elasticities_[of.start]), *self._standardized(X[seen]),
+                int(self.elasticities_[of.start]), *self._standardized(X[distinct]),
                 self.groups_[of], self.channels_, self.weights_, which,
             )  # fmt: skip
-            at = (places[of] * positions[:, None]).astype(np.int64)
+            at = (quantiles[of] * positions[:, None]).astype(np.int64)
             biases[of] = np.take_along_axis(outputs, at[..., None], axis=2)[..., 0]
         return biases
 
     def _same_elasticity(self) -> list[slice]:
-        """Groups of the same elasticity, which are neighbours."""
+        """Slices of the groups that have the same elasticity; such groups are neighbours."""
         starts = np.unique(self.elasticities_, return_index=True)[1].tolist()
         return [slice(*ends) for ends in zip(starts, [*starts[1:], len(self.groups_)], strict=True)]
 
@@ -338,23 +311,23 @@ class ElasticFeatures(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         collection = check_series(self, X, reset=False)
-        wanted = sum(POOLINGS[name] for name in self.poolings)
-        step = GROUP * len(self.poolings)
-        features = np.empty((len(collection), step * len(self.groups_)), np.float32)
+        poolings = sum(POOLINGS[name] for name in self.poolings)
+        per_group = GROUP * len(self.poolings)
+        features = np.empty((len(collection), per_group * len(self.groups_)), np.float32)
         for cases in chunks(collection):
             values, lengths = self._standardized(collection[cases])
             for of in self._same_elasticity():
                 pooled_outputs(
-                    int(self.elasticities_[of.start]), wanted, values, lengths,
+                    int(self.elasticities_[of.start]), poolings, values, lengths,
                     self.groups_[of], self.channels_, self.weights_, self.biases_[of],
-                    features[cases], of.start * step, self.n_jobs,
+                    features[cases], of.start * per_group, self.n_jobs,
                 )  # fmt: skip
             if self.verbose:
                 print(f"ElasticFeatures: {cases.stop} of {len(collection)} series")
         return features
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Names of the features: kernel and pooling.
+        """Names of the features: filter and pooling.
 
         Parameters
         ----------
@@ -362,29 +335,33 @@ class ElasticFeatures(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         poolings = [name for name in POOLINGS if name in self.poolings]
-        names = [f"kernel{i}_{name}" for i in range(self.n_kernels_) for name in poolings]
+        names = [f"filter{i}_{name}" for i in range(self.n_filters_) for name in poolings]
         return np.array(names, dtype=object)
 
     @property
-    def n_kernels_(self) -> int:
-        """How many kernels there are."""
+    def n_filters_(self) -> int:
+        """Number of filters."""
         return GROUP * len(self.groups_)
 
-    def kernel(self, index: int) -> Kernel:
-        """Show a kernel.
+    def filter(self, index: int) -> Filter:
+        """One of the filters.
 
         Parameters
         ----------
         index : int
-            Between 0 and `n_kernels_` - 1.
+            Between 0 and `n_filters_` - 1.
+
+        Returns
+        -------
+        Filter
         """
         check_is_fitted(self)
-        check_scalar(index, "index", (int, np.integer), min_val=0, max_val=self.n_kernels_ - 1)
+        check_scalar(index, "index", (int, np.integer), min_val=0, max_val=self.n_filters_ - 1)
         group, place = divmod(int(index), GROUP)
         row = self.groups_[group]
         half, lane = divmod(place, GROUP // 2)
         matrix = self._weights_of(group)[half, ..., lane].transpose(0, 2, 1).copy()
-        return Kernel(
+        return Filter(
             matrix if self.n_channels_in_ > 1 else matrix[..., 0],
             float(self.biases_[group, place]),
             int(row[windows.DILATION]),
@@ -394,18 +371,24 @@ class ElasticFeatures(TransformerMixin, BaseEstimator):
         )
 
     def select(self, groups: Any) -> ElasticFeatures:
-        """The same features with some of the groups of kernels only.
+        """The same features with only some of the groups of filters.
 
         Parameters
         ----------
         groups : array of int
-            Which groups, ascending.
+            Indices of the groups to keep.
+
+        Returns
+        -------
+        ElasticFeatures
+            A new, fitted transformer.
         """
         check_is_fitted(self)
         chosen = np.unique(np.asarray(groups, np.int64))
         if not len(chosen) or chosen[0] < 0 or chosen[-1] >= len(self.groups_):
             raise ValueError(
-                f"groups must be numbers between 0 and {len(self.groups_) - 1}, got {groups!r}"
+                f"groups must be integers between 0 and {len(self.groups_) - 1}, at least one, "
+                f"got {groups!r}"
             )
         weights = [self._weights_of(group).ravel() for group in chosen]
         smaller = copy(self)
@@ -413,21 +396,21 @@ class ElasticFeatures(TransformerMixin, BaseEstimator):
         smaller.elasticities_ = self.elasticities_[chosen]
         smaller.biases_ = self.biases_[chosen]
         smaller.weights_ = np.concatenate(weights)
-        sizes = [len(part) for part in weights]
+        sizes = [len(each) for each in weights]
         smaller.groups_[:, windows.WEIGHTS_FROM] = np.cumsum(sizes) - sizes
         return smaller
 
 
-def _numbers(given: Any, name: str) -> NDArray[np.int64]:
-    """Positive integers, at least one."""
+def _positive_integers(given: Any, name: str) -> NDArray[np.int64]:
+    """Check a parameter that is a sequence of positive integers, at least one."""
     numbers = np.asarray(given)
     if numbers.ndim != 1 or not len(numbers) or numbers.dtype.kind not in "iu" or min(numbers) < 1:
         raise ValueError(f"{name} must be positive integers, at least one, got {given!r}")
     return numbers.astype(np.int64)
 
 
-def _names(given: Any, table: Any, name: str) -> None:
-    """Refuse what is not a sequence of names from a table, at least one."""
+def _check_names(given: Any, table: Any, name: str) -> None:
+    """Check a parameter that is a sequence of names from a table, at least one."""
     if isinstance(given, str) or not len(given):
         raise ValueError(f"{name} must be some of {sorted(table)}, at least one, got {given!r}")
     for one in given:

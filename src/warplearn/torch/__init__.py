@@ -1,8 +1,8 @@
 """Elastic layers for PyTorch, an optional extra: `pip install 'warplearn[torch]'`.
 
-`ElasticLinear`, `ElasticDistance` and `ElasticConv1d` are modules like those of `torch.nn`; the
-functions behind them are in `warplearn.torch.functional`.  `ElasticNet` is a deep network of them,
-`ElasticNetClassifier` the same for scikit-learn.
+`ElasticLinear`, `ElasticDistance` and `ElasticConv1d` are modules like those of `torch.nn`.  The
+functions that they call are in `warplearn.torch.functional`.  `ElasticConvNet` is a deep network
+whose first layer is elastic, and `ElasticConvNetClassifier` is a scikit-learn estimator of it.
 """
 
 try:
@@ -13,15 +13,15 @@ except ModuleNotFoundError as missing:
     ) from missing
 
 from warplearn.torch import functional
-from warplearn.torch.classifier import ElasticNetClassifier
+from warplearn.torch.classifier import ElasticConvNetClassifier
 from warplearn.torch.layers import ElasticConv1d, ElasticDistance, ElasticLinear
-from warplearn.torch.net import ElasticNet
+from warplearn.torch.net import ElasticConvNet
 
 __all__ = [
     "ElasticConv1d",
+    "ElasticConvNet",
+    "ElasticConvNetClassifier",
     "ElasticDistance",
     "ElasticLinear",
-    "ElasticNet",
-    "ElasticNetClassifier",
     "functional",
 ]

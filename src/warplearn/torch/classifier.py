@@ -1,4 +1,4 @@
-"""The deep elastic network under scikit-learn's contract."""
+"""`ElasticConvNet` as a scikit-learn classifier."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -31,82 +31,150 @@ from warplearn.base import (
     hold_out,
     weigh_classes,
 )
+from warplearn.elastic.extent import ExtentLike
 from warplearn.series.collection import SeriesCollection
 from warplearn.series.scaling import element_scales, standardized
-from warplearn.torch.net import ElasticNet
+from warplearn.torch.net import ElasticConvNet
 
-__all__ = ["ElasticNetClassifier"]
+__all__ = ["ElasticConvNetClassifier"]
 
 Array = NDArray[Any]
 
-_PREDICTED_AT_ONCE = 256
-_DRAWING = threading.Lock()  # torch draws initial weights from one source for all threads
+_PREDICTION_BATCH = 256
+_RANDOM_SOURCE = threading.Lock()  # torch draws initial weights from one source for all threads
 
 
 @contextmanager
-def _threads_of(n_jobs: int | None) -> Iterator[None]:
+def _torch_threads(n_jobs: int | None) -> Iterator[None]:
     before = torch.get_num_threads()
-    if n_jobs is not None:
-        torch.set_num_threads(thread_count(n_jobs))
+    torch.set_num_threads(thread_count(n_jobs))
     try:
         yield
     finally:
         torch.set_num_threads(before)
 
 
+class _Examples(NamedTuple):
+    """Standardized series (cases, channels, time), their lengths, classes and weights."""
+
+    x: Tensor
+    lengths: Tensor
+    codes: Tensor
+    weights: Tensor
+
+    def loss(self, net: ElasticConvNet, cases: Array) -> Tensor:
+        """Weighted mean cross-entropy of the network on some of the cases."""
+        at = torch.as_tensor(cases, device=self.x.device)
+        outputs = net(self.x[at], self.lengths[at])
+        losses = functional.cross_entropy(outputs, self.codes[at], reduction="none")
+        return (self.weights[at] * losses).mean()
+
+
+class _BestState:
+    """The parameters with the lowest loss so far, and how long ago the last progress was."""
+
+    def __init__(self, net: ElasticConvNet, tol: float) -> None:
+        self.state, self.tol = copy.deepcopy(net.state_dict()), tol
+        self.loss, self.epochs_without_progress = np.inf, 0
+
+    def update(self, net: ElasticConvNet, loss: float) -> None:
+        """Take the loss of an epoch."""
+        progress = loss < self.loss - self.tol
+        self.epochs_without_progress = 0 if progress else self.epochs_without_progress + 1
+        if loss < self.loss:
+            self.loss, self.state = loss, copy.deepcopy(net.state_dict())
+
+
 @dataclass(repr=False, eq=False, kw_only=True)
-class ElasticNetClassifier(ClassifierMixin, BaseEstimator):
-    """A deep network that is elastic in its first layer (see `ElasticNet`).
+class ElasticConvNetClassifier(ClassifierMixin, BaseEstimator):
+    """A deep convolutional network whose first layer is elastic (see `ElasticConvNet`).
+
+    Series are standardized with the mean and deviation of all training elements of a channel.  The
+    network is trained with AdamW, at a learning rate that falls to 0 along half a cosine.
 
     Parameters
     ----------
-    units, length, elasticity, dilations, widths, kernel_sizes
-        As for `ElasticNet`.
-    eta : float, default=0.002
-        The highest learning rate of AdamW; it falls to 0 along half a cosine.
-    weight_decay : float, default=0.01
+    units : int, default=16
+        Elastic filters for each dilation.
+    length : int, default=9
+        Rows of an elastic filter, which are the elements of a window.
+    elasticity : int, float or str, default=3
+        Columns of an elastic filter: an integer counts them, a float below 1 or a text such as
+        "50%" is a share of `length`.  1 makes the network an ordinary convolutional one.
+    dilations : sequence of int, default=(1, 2, 4)
+        Distances of neighbouring elements of a window.
+    widths : sequence of int, default=(64, 64)
+        Numbers of filters of the ordinary convolutions behind the elastic layer.
+    filter_lengths : sequence of int, default=(5, 3)
+        Lengths of the filters of the ordinary convolutions, which must be odd.
+    learning_rate_init : float, default=0.002
+        Learning rate at the start.
+    alpha : float, default=0.01
+        Strength of the weight decay of AdamW.
     batch_size : int, optional
         By default an eighth of the training series, at least 4 and at most 32.
     max_iter : int, default=150
-        Epochs at most.
-    validation_share : float, default=0.0
-        Share of the training series that is held out to tell when to stop; the weights with the
-        lowest loss on them are kept.  Without, the loss is that of the training series.
-    tol : float, default=1e-4
+        Largest number of epochs.
+    early_stopping : bool, default=False
+        Whether to hold out `validation_fraction` of the training series, and to judge the network
+        by its loss on them.  Otherwise the network is judged by the training loss.
+    validation_fraction : float, default=0.1
+        Share of the training series that `early_stopping` holds out, stratified by class.
+    tol : float or None, default=1e-4
+        Training stops when the loss has not fallen by more than `tol` for `n_iter_no_change`
+        epochs; None never stops for lack of progress.
     n_iter_no_change : int, default=50
-        Training ends after so many epochs without a loss lower by more than `tol`.
-    class_weight : dict or "balanced", optional
-    random_state : int or RandomState, optional
+        Epochs without progress before training stops.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, by default 1.
+    random_state : int, RandomState or None, default=None
+        Source of the initial weights, the batches and the series that are held out.
     device : str, default="cpu"
+        The torch device to train and predict on.
     verbose : int, default=0
         1 shows progress.
     n_jobs : int, optional
-        Threads of torch while this estimator works; None leaves them as they are.
+        Number of threads of torch while this estimator works; None means 1, -1 all cores.
 
     Attributes
     ----------
     classes_ : array
+        The labels, sorted.
     state_ : dict of arrays
-        The parameters of the network; `net()` makes it.
-    mean_, scale_ : arrays (channels,)
+        Parameters of the network with the lowest loss; `net()` makes a network of them.
+    mean_, scale_ : arrays of shape (channels,)
         What series are standardized with.
     n_iter_ : int
-    history_ : array (n_iter_,)
-        The loss after each epoch.
+        Number of epochs.
+    history_ : list of one array of shape (n_iter_,)
+        The loss after each epoch: on the series held out if there are any, otherwise the mean
+        training loss during the epoch.
+    n_features_in_, n_channels_in_ : int
+        Length of the longest training series, and number of channels.
+
+    Examples
+    --------
+    >>> from warplearn import datasets
+    >>> train, test = (datasets.load("WarpedBumps", split) for split in ("train", "test"))
+    >>> model = ElasticConvNetClassifier(units=4, widths=(8,), filter_lengths=(3,), max_iter=10,
+    ...                                  learning_rate_init=0.01, random_state=0)
+    >>> bool(model.fit(train.X, train.y).score(test.X, test.y) > 0.9)
+    True
     """
 
     units: int = 16
     length: int = 9
-    elasticity: float = 3
+    elasticity: ExtentLike = 3
     dilations: Sequence[int] = (1, 2, 4)
     widths: Sequence[int] = (64, 64)
-    kernel_sizes: Sequence[int] = (5, 3)
-    eta: float = 0.002
-    weight_decay: float = 0.01
+    filter_lengths: Sequence[int] = (5, 3)
+    learning_rate_init: float = 0.002
+    alpha: float = 0.01
     batch_size: int | None = None
     max_iter: int = 150
-    validation_share: float = 0.0
-    tol: float = 1e-4
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    tol: float | None = 1e-4
     n_iter_no_change: int = 50
     class_weight: Any = None
     random_state: Any = None
@@ -114,114 +182,122 @@ class ElasticNetClassifier(ClassifierMixin, BaseEstimator):
     verbose: int = 0
     n_jobs: int | None = None
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ElasticNetClassifier:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ElasticConvNetClassifier:
         """Train on series X with labels y.
 
-        Interrupted from the keyboard, it warns and keeps the best weights so far.
+        A keyboard interrupt ends training with a warning; the best weights so far are kept.
 
         Parameters
         ----------
         X : series collection
-        y : array (cases,)
-        sample_weight : array (cases,), optional
+        y : array of shape (cases,)
+        sample_weight : array of shape (cases,), optional
+            Non-negative.
         """
         series, codes, weights = check_labelled(self, X, y, sample_weight)
         self._check_parameters()
         weights = weigh_classes(self.class_weight, self.classes_, codes, weights)
         rng = check_random_state(self.random_state)
+        weighted = np.flatnonzero(weights)
         held_out = np.empty(0, np.int64)
-        if self.validation_share:
-            held_out = hold_out(self.validation_share, np.flatnonzero(weights), codes, rng)
-        train = np.setdiff1d(np.flatnonzero(weights), held_out)
+        if self.early_stopping:
+            held_out = hold_out(self.validation_fraction, weighted, codes, rng)
+        train = np.setdiff1d(weighted, held_out)
         self.mean_, self.scale_ = element_scales(series)
-        with _DRAWING, torch.random.fork_rng(devices=[]):
+        with _RANDOM_SOURCE, torch.random.fork_rng(devices=[]):
             torch.manual_seed(rng.randint(np.iinfo(np.int32).max))
             net = self._new_net()
-        with _threads_of(self.n_jobs):
-            self._train(net, self._tensors(series), codes, weights, train, held_out, rng)
+        x, lengths = self._tensors(series)
+        # Weights of mean 1, so that learning rates do not depend on their unit.
+        relative = torch.as_tensor(weights / weights[train].mean(), dtype=x.dtype)
+        examples = _Examples(
+            x, lengths, torch.as_tensor(codes, device=self.device), relative.to(self.device)
+        )
+        with _torch_threads(self.n_jobs):
+            state, history = self._train(net, examples, train, held_out, rng)
+        self.state_ = {name: value.cpu().numpy() for name, value in state.items()}
+        self.history_, self.n_iter_ = [np.array(history)], len(history)
         return self
+
+    def _check_parameters(self) -> None:
+        check_not_negative(self, "learning_rate_init", "alpha")
+        check_counts(self, "max_iter", "n_iter_no_change")
+        if self.tol is not None:
+            check_not_negative(self, "tol")
+        if self.batch_size is not None:
+            check_counts(self, "batch_size")
+        if not isinstance(self.early_stopping, (bool, np.bool_)):
+            raise ValueError(f"early_stopping must be True or False, got {self.early_stopping!r}")
 
     def _train(
         self,
-        net: ElasticNet,
-        data: tuple[Tensor, Tensor],
-        codes: Array,
-        weights: Array,
+        net: ElasticConvNet,
+        examples: _Examples,
         train: Array,
         held_out: Array,
         rng: np.random.RandomState,
-    ) -> None:
-        x, lengths = data
-        targets = torch.as_tensor(codes, device=self.device)
-        # Weights of mean 1, so that rates mean the same whatever their unit.
-        w = torch.as_tensor(weights / weights[train].mean(), dtype=x.dtype, device=self.device)
-
-        def loss_of(cases: Tensor) -> Tensor:
-            outputs = net(x[cases], lengths[cases])
-            each = functional.cross_entropy(outputs, targets[cases], reduction="none")
-            return (w[cases] * each).mean()
-
+    ) -> tuple[dict[str, Tensor], list[float]]:
+        """The parameters with the lowest loss, and the loss after each epoch."""
         size = self.batch_size or int(np.clip(len(train) // 8, 4, 32))
-        batches = -(-len(train) // size)
-        steps = torch.optim.AdamW(net.parameters(), self.eta, weight_decay=self.weight_decay)
-        falling = torch.optim.lr_scheduler.CosineAnnealingLR(steps, self.max_iter * batches)
-        lowest, stale, history = np.inf, 0, []
-        best = copy.deepcopy(net.state_dict())
+        n_batches = -(-len(train) // size)
+        optimizer = torch.optim.AdamW(
+            net.parameters(), self.learning_rate_init, weight_decay=self.alpha
+        )
+        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, self.max_iter * n_batches)
+        best = _BestState(net, self.tol or 0.0)
+        patience = self.max_iter if self.tol is None else self.n_iter_no_change
+        history: list[float] = []
         try:
-            for epoch in range(self.max_iter):
+            while len(history) < self.max_iter and best.epochs_without_progress < patience:
                 net.train()
-                seen = 0.0
-                for some in np.array_split(rng.permutation(train), batches):
-                    steps.zero_grad()
-                    loss = loss_of(torch.as_tensor(some, device=self.device))
-                    torch.autograd.backward(loss)
-                    steps.step()
-                    falling.step()
-                    seen += float(loss.detach()) * len(some) / len(train)
+                loss = 0.0
+                for batch in np.array_split(rng.permutation(train), n_batches):
+                    optimizer.zero_grad()
+                    batch_loss = examples.loss(net, batch)
+                    torch.autograd.backward(batch_loss)
+                    optimizer.step()
+                    schedule.step()
+                    loss += float(batch_loss.detach()) * len(batch) / len(train)
                 if len(held_out):
                     net.eval()
                     with torch.no_grad():
-                        seen = float(loss_of(torch.as_tensor(held_out, device=self.device)))
-                history.append(seen)
-                stale = 0 if seen < lowest - self.tol else stale + 1
-                if seen < lowest:
-                    lowest, best = seen, copy.deepcopy(net.state_dict())
-                if self.verbose:
-                    print(
-                        f"\repoch {epoch + 1} of at most {self.max_iter}, loss {seen:.4g}   ",
-                        end="", file=sys.stderr, flush=True,
-                    )  # fmt: skip
-                if stale >= self.n_iter_no_change:
+                        loss = float(examples.loss(net, held_out))
+                history.append(loss)
+                best.update(net, loss)
+                self._show_progress(history)
+                if not np.isfinite(loss):
+                    _warn("training diverged: the loss is not finite, try a lower learning rate")
                     break
         except KeyboardInterrupt:
-            warnings.warn(
-                "training was interrupted; the best weights so far are kept",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+            _warn("training was interrupted; the best weights so far are kept")
         if self.verbose:
             print(file=sys.stderr)
-        self.state_ = {name: value.cpu().numpy() for name, value in best.items()}
-        self.history_, self.n_iter_ = np.array(history), len(history)
+        return best.state, history
 
-    def _check_parameters(self) -> None:
-        check_not_negative(self, "eta", "weight_decay", "tol")
-        check_counts(self, "max_iter", "n_iter_no_change")
-        if self.batch_size is not None:
-            check_counts(self, "batch_size")
+    def _show_progress(self, history: list[float]) -> None:
+        if self.verbose:
+            print(
+                f"\repoch {len(history)} of at most {self.max_iter}, loss {history[-1]:.4g}   ",
+                end="", file=sys.stderr, flush=True,
+            )  # fmt: skip
 
-    def _new_net(self) -> ElasticNet:
-        net = ElasticNet(
+    def _new_net(self) -> ElasticConvNet:
+        net = ElasticConvNet(
             self.n_channels_in_, len(self.classes_),
             units=self.units, length=self.length, elasticity=self.elasticity,
-            dilations=self.dilations, widths=self.widths, kernel_sizes=self.kernel_sizes,
+            dilations=self.dilations, widths=self.widths, filter_lengths=self.filter_lengths,
         )  # fmt: skip
         return net.to(self.device)
 
-    def net(self) -> ElasticNet:
-        """The trained network, ready to evaluate; it takes standardized series."""
+    def net(self) -> ElasticConvNet:
+        """The trained network in evaluation mode; it takes standardized series.
+
+        Returns
+        -------
+        ElasticConvNet
+        """
         check_is_fitted(self)
-        with _DRAWING, torch.random.fork_rng(devices=[]):
+        with _RANDOM_SOURCE, torch.random.fork_rng(devices=[]):
             net = self._new_net()
         net.load_state_dict({name: torch.as_tensor(value) for name, value in self.state_.items()})
         return net.eval()
@@ -233,31 +309,60 @@ class ElasticNetClassifier(ClassifierMixin, BaseEstimator):
         x = torch.as_tensor(np.ascontiguousarray(values), device=self.device)
         return x, torch.as_tensor(X.lengths, device=self.device)
 
-    def decision_function(self, X: Any) -> Array:
-        """Outputs before the softmax, one column for each class; of two classes, the difference."""
-        outputs = self._outputs(X)
-        return outputs[:, 1] - outputs[:, 0] if len(self.classes_) == 2 else outputs
-
     def _outputs(self, X: Any) -> Array:
+        """Outputs (cases, classes) of the network."""
         check_is_fitted(self)
         series = check_series(self, X, reset=False)
         net, (x, lengths) = self.net(), self._tensors(series)
-        with _threads_of(self.n_jobs), torch.no_grad():
-            found = [
-                net(x[i : i + _PREDICTED_AT_ONCE], lengths[i : i + _PREDICTED_AT_ONCE])
-                for i in range(0, len(x), _PREDICTED_AT_ONCE)
+        with _torch_threads(self.n_jobs), torch.no_grad():
+            batches = [
+                net(x[i : i + _PREDICTION_BATCH], lengths[i : i + _PREDICTION_BATCH])
+                for i in range(0, len(x), _PREDICTION_BATCH)
             ]
-        outputs: Array = torch.cat(found).cpu().numpy().astype(np.float64)
+        outputs: Array = torch.cat(batches).cpu().numpy().astype(np.float64)
         return outputs
 
+    def decision_function(self, X: Any) -> Array:
+        """Outputs of the network before the softmax.
+
+        Parameters
+        ----------
+        X : series collection
+
+        Returns
+        -------
+        array of shape (cases,) or (cases, classes)
+            With two classes, the output for the second class less that for the first.
+        """
+        outputs = self._outputs(X)
+        return outputs[:, 1] - outputs[:, 0] if len(self.classes_) == 2 else outputs
+
     def predict(self, X: Any) -> Array:
-        """The class of each series."""
+        """The class of each series.
+
+        Parameters
+        ----------
+        X : series collection
+
+        Returns
+        -------
+        array of shape (cases,)
+        """
         codes = self._outputs(X).argmax(axis=1)
         labels: Array = self.classes_[codes]
         return labels
 
     def predict_proba(self, X: Any) -> Array:
-        """Probabilities of the classes."""
+        """Probabilities of the classes, a softmax of the outputs.
+
+        Parameters
+        ----------
+        X : series collection
+
+        Returns
+        -------
+        array of shape (cases, classes)
+        """
         probabilities: Array = softmax(self._outputs(X), axis=1)
         return probabilities
 
@@ -265,3 +370,7 @@ class ElasticNetClassifier(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
         return tags
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, ConvergenceWarning, stacklevel=4)

@@ -1,11 +1,13 @@
 """Elastic functions of tensors, with gradients.
 
-Series are a tensor (batch, channels, time), matrices a tensor (units, rows, columns, channels): the
-paper's W, n x m, for each unit.  On the CPU the kernels of the library compute, in as many threads
-as `torch.set_num_threads` allows; on other devices, and at a temperature above 0 everywhere, the
-anti-diagonal recursion in PyTorch alone.  Both give the same results.
+Series are a tensor (batch, channels, time).  Matrices are a tensor (units, rows, columns,
+channels), one matrix W of the paper, n x m, for each unit.
 
-Of tensors of half precision, float16 or bfloat16, everything is computed in float32, also inside
+On the CPU the compiled kernels of the library are used, in as many threads as
+`torch.set_num_threads` allows.  On other devices, and everywhere at a temperature above 0, the
+recursion in PyTorch operations is used (`diagonal`).  Both give the same results.
+
+Tensors of half precision, float16 or bfloat16, are computed in float32, also inside
 `torch.autocast`.
 """
 
@@ -47,13 +49,14 @@ def elastic_inner_product(
     weight : tensor (units, rows, columns, channels)
         At least as many rows as x has time points.
     lengths : tensor or list (batch,), optional
-        How many time points of each series count; by default all.
+        Number of time points of each series; by default all.  Values past the end are ignored.
     bias : tensor (units,), optional
         Added to the values.
-    band : int or float, optional
-        Sakoe-Chiba band: a radius in cells, or a fraction of the longer side.
+    band : int, float or str, optional
+        Sakoe-Chiba band: an integer is a radius in cells, a float below 1 or a text such as "10%"
+        a share of the longer side of the grid.  None: no band.
     temperature : float, default=0.0
-        Above 0 the maximum over paths is a smooth one, `t log(sum of exp(score / t))`.
+        With t > 0 the maximum over paths is the smooth one, `t log(sum of exp(score / t))`.
 
     Returns
     -------
@@ -87,15 +90,21 @@ def elastic_distance(
         As for `elastic_inner_product`; `weight` holds the prototypes.
     cost : {"squared", "absolute", "gaussian"} or local score, default="squared"
     root : bool, default=True
-        Whether to take the root of the summed costs, with costs that have one.  Its derivative at
-        a distance of 0 is 0.
+        Whether to take the square root of the summed costs, if the cost is one that has a root.
+        Its derivative at a distance of 0 is set to 0.
     temperature : float, default=0.0
-        Above 0 the minimum over paths is a smooth one, `-t log(sum of exp(-cost / t))`.  This can
-        be negative and has no root: it needs `root=False`.
+        With t > 0 the minimum over paths is the smooth one, `-t log(sum of exp(-cost / t))`.  It
+        can be negative, so it needs `root=False`.
 
     Returns
     -------
     tensor (batch, units)
+
+    Examples
+    --------
+    >>> prototype = torch.tensor([[[1.0, 2.0], [1.0, 2.0], [1.0, 2.0]]])[..., None]
+    >>> elastic_distance(torch.tensor([[[1.0, 1.0, 2.0]]]), prototype)
+    tensor([[0.]])
     """
     _, traits = resolve_distance(cost)
     rooted = root and traits.root
@@ -132,17 +141,23 @@ def elastic_conv1d(
         in `torch.nn.functional.conv1d`.
     bias : tensor (units,), optional
     stride : int, default=1
-        From one window to the next.
+        Distance of neighbouring windows.
     dilation : int, default=1
-        From one element of a window to the next.
+        Distance of neighbouring elements of a window.
     padding : int or "same", default=0
-        Zeros on either side; with "same" as many as give a position for each element.
+        Zeros added on either side; "same" gives as many windows as the series has elements.
     band, temperature
         As for `elastic_inner_product`.
 
     Returns
     -------
     tensor (batch, units, positions)
+
+    Examples
+    --------
+    >>> W = torch.ones(1, 3, 1, 1)  # one column: a moving sum of three
+    >>> elastic_conv1d(torch.tensor([[[1.0, 2.0, 3.0, 4.0]]]), W)
+    tensor([[[6., 9.]]])
     """
     _check_operands(x, weight, window=True)
     check_window(stride, dilation, padding)
@@ -160,18 +175,18 @@ def elastic_conv1d(
 
 
 def check_window(stride: int, dilation: int, padding: int | str) -> None:
-    """Refuse what makes no windows."""
+    """Check the parameters that place windows on a series."""
     for name, value in (("stride", stride), ("dilation", dilation)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise ValueError(f"{name} must be a positive integer, got {value!r}")
-    counts = isinstance(padding, int) and not isinstance(padding, bool) and padding >= 0
-    if not counts and padding != "same":
+    is_count = isinstance(padding, int) and not isinstance(padding, bool) and padding >= 0
+    if not is_count and padding != "same":
         raise ValueError(f"padding must be an integer of at least 0 or 'same', got {padding!r}")
     if padding == "same" and stride != 1:
         raise ValueError(f"padding='same' needs stride=1, got stride={stride}")
 
 
-@torch.compiler.disable  # a black box to `torch.compile`, as is `_slide`
+@torch.compiler.disable  # `torch.compile` cannot look into kernels; the same for `_slide`
 def _scores(
     cost: Any,
     x: Tensor,
@@ -180,30 +195,30 @@ def _scores(
     band: BandLike,
     temperature: float,
 ) -> Tensor:
-    """Check the operands, and score series where they are."""
+    """Check the operands, and compute the scores of series on their device."""
     local, _ = resolve(cost)
     if type(local) not in diagonal.LOCAL_SCORES:
         known = sorted(kind.__name__ for kind in diagonal.LOCAL_SCORES)
         raise ValueError(f"cost must be one of {known} in warplearn.torch, got {cost!r}")
     _check_operands(x, weight)
-    found = check_lengths(lengths, len(x), x.shape[2])
-    resolved = resolve_band(band, found, np.array([weight.shape[2]]), "x")
+    counts = check_lengths(lengths, len(x), x.shape[2])
+    resolved = resolve_band(band, counts, np.array([weight.shape[2]]), "x")
 
     def series_scores(module: Any, x: Tensor, weight: Tensor, *options: float) -> Tensor:
-        return module.scores(local, x.transpose(1, 2), weight, found, resolved, *options)
+        return module.scores(local, x.transpose(1, 2), weight, counts, resolved, *options)
 
-    values = _computed(series_scores, x, weight, temperature)
-    ends = torch.from_numpy(found).to(x.device)[:, None, None]
-    seen = torch.arange(x.shape[2], device=x.device) < ends
-    wrong = (~x.isfinite() & seen).flatten(1).any(dim=1)
-    return _where_finite(values, wrong[:, None] | _wrong_units(weight))
+    values = _compute(series_scores, x, weight, temperature)
+    ends = torch.from_numpy(counts).to(x.device)[:, None, None]
+    inside = torch.arange(x.shape[2], device=x.device) < ends
+    bad_series = (~x.isfinite() & inside).flatten(1).any(dim=1)
+    return _nan_where(bad_series[:, None] | _bad_units(weight), values)
 
 
 @torch.compiler.disable
 def _slide(
     x: Tensor, weight: Tensor, stride: int, dilation: int, band: BandLike, temperature: float
 ) -> Tensor:
-    """Score the windows of series where they are."""
+    """Compute the scores of the windows of series on their device."""
     local, _ = resolve("product")
     resolved = resolve_band(
         band, np.array(weight.shape[1:2]), np.array(weight.shape[2:3]), "windows"
@@ -212,27 +227,31 @@ def _slide(
     def window_scores(module: Any, x: Tensor, weight: Tensor, *options: float) -> Tensor:
         return module.slide(local, x, weight, stride, dilation, resolved, *options)
 
-    values = _computed(window_scores, x, weight, temperature)
+    values = _compute(window_scores, x, weight, temperature)
     elements = (~x.isfinite()).any(dim=1, keepdim=True).to(torch.float32)
-    wrong = F.max_pool1d(elements, weight.shape[1], stride, dilation=dilation) > 0
-    return _where_finite(values, wrong | _wrong_units(weight)[:, None])
+    bad_windows = F.max_pool1d(elements, weight.shape[1], stride, dilation=dilation) > 0
+    return _nan_where(bad_windows | _bad_units(weight)[:, None], values)
 
 
-def _wrong_units(weight: Tensor) -> Tensor:
+def _bad_units(weight: Tensor) -> Tensor:
+    """Which units have weights that are not finite."""
     return ~weight.isfinite().flatten(1).all(dim=1)
 
 
-def _where_finite(values: Tensor, wrong: Tensor) -> Tensor:
-    """NaN where operands are not finite, as elsewhere in PyTorch: a path may go round them."""
-    if values.device.type == "cpu" and not wrong.any():
+def _nan_where(bad: Tensor, values: Tensor) -> Tensor:
+    """NaN where an operand is not finite, as elsewhere in PyTorch.
+
+    The recursion alone may not give NaN, as the best path may avoid the element.
+    """
+    if values.device.type == "cpu" and not bad.any():
         return values
-    return values + torch.where(wrong, math.nan, 0.0).to(values.dtype)
+    return values + torch.where(bad, math.nan, 0.0).to(values.dtype)
 
 
-def _computed(
+def _compute(
     scores: Callable[..., Tensor], x: Tensor, weight: Tensor, temperature: float
 ) -> Tensor:
-    """Call `scores` with the module that suits device and temperature, in full precision."""
+    """Call `scores` with the module for this device and temperature, in full precision."""
     if not isinstance(temperature, Real) or not 0 <= temperature < math.inf:
         raise ValueError(f"temperature must be a number of at least 0, got {temperature!r}")
     dtype = torch.promote_types(x.dtype, weight.dtype)
@@ -277,18 +296,18 @@ def _check_operands(x: Tensor, weight: Tensor, *, window: bool = False) -> None:
 def check_lengths(
     lengths: Tensor | Sequence[int] | None, batch: int, time: int
 ) -> NDArray[np.int64]:
-    """The lengths of a batch as kernels take them."""
+    """Check the lengths of a batch, by default the number of time points of x."""
     if lengths is None:
         return np.full(batch, time, np.int64)
-    found = lengths.detach().cpu().numpy() if isinstance(lengths, Tensor) else np.asarray(lengths)
-    if found.shape != (batch,) or (batch and found.dtype.kind not in "iu"):
+    counts = lengths.detach().cpu().numpy() if isinstance(lengths, Tensor) else np.asarray(lengths)
+    if counts.shape != (batch,) or (batch and counts.dtype.kind not in "iu"):
         raise ValueError(
             f"lengths must be {batch} integers, one for each series, "
-            f"got shape {found.shape} of {found.dtype}"
+            f"got shape {counts.shape} of {counts.dtype}"
         )
-    if batch and not 1 <= found.min() <= found.max() <= time:
+    if batch and not 1 <= counts.min() <= counts.max() <= time:
         raise ValueError(
             f"lengths must be between 1 and {time}, the time points of x, "
-            f"got {found.min()} to {found.max()}"
+            f"got {counts.min()} to {counts.max()}"
         )
-    return found.astype(np.int64)
+    return counts.astype(np.int64)

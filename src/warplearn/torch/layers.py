@@ -1,8 +1,8 @@
-"""Elastic layers: modules whose units are weight matrices.
+"""Elastic layers: modules in which each unit has a weight matrix.
 
-Weights have the shape (units, rows, columns, channels), a paper's W for each unit.  In and out go
-what goes into and out of `torch.nn.Conv1d` and `torch.nn.Linear`, so that elastic layers stack with
-others, first, last or in between.
+Weights have the shape (units, rows, columns, channels), one matrix W of the paper for each unit.
+Inputs and outputs have the shapes of `torch.nn.Conv1d` and `torch.nn.Linear`, so elastic layers can
+be combined with others in any order.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from warplearn.elastic.bands import BandLike
-from warplearn.elastic.extent import columns_for
+from warplearn.elastic.extent import ExtentLike, columns_for
 from warplearn.torch.functional import (
     check_window,
     elastic_conv1d,
@@ -27,12 +27,12 @@ __all__ = ["ElasticConv1d", "ElasticDistance", "ElasticLinear"]
 
 
 class _Elastic(nn.Module):
-    """What elastic layers share: matrices, and how paths through them are chosen."""
+    """Base of all elastic layers: the matrices, the band and the temperature."""
 
     def __init__(
         self,
         length: int,
-        elasticity: float,
+        elasticity: ExtentLike,
         units: int,
         channels: int,
         band: BandLike,
@@ -51,14 +51,14 @@ class _Elastic(nn.Module):
         self.weight = nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
 
     def extra_repr(self) -> str:
-        """What `print` shows."""
-        shown = f"{self.length}, {self.elasticity}, units={self.units}, channels={self.channels}"
-        shown += "" if self.band is None else f", band={self.band}"
-        return shown + (f", temperature={self.temperature}" if self.temperature else "")
+        """The parameters in the text of the module."""
+        text = f"{self.length}, {self.elasticity}, units={self.units}, channels={self.channels}"
+        text += "" if self.band is None else f", band={self.band!r}"
+        return text + (f", temperature={self.temperature}" if self.temperature else "")
 
 
 class _Products(_Elastic):
-    """Layers of inner products: a bias, and weights to start from."""
+    """Base of the layers of inner products: they have a bias, and the same initial weights."""
 
     def __init__(self, *args: Any, bias: bool) -> None:
         super().__init__(*args)
@@ -66,12 +66,12 @@ class _Products(_Elastic):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw new weights, of a size that gives outputs of unit order for standardized series.
+        """Draw new weights and biases, such that standardized series have outputs near 0 of size 1.
 
-        Weights are normal with variance 1 / (length channels), as for a linear layer.  The best of
-        many paths does not have mean 0, though: on long series it behaves like the largest
-        eigenvalue of a random Hermitian matrix of m rows, about 2 sqrt(m) - 1.77 m^(-1/6), and the
-        bias takes nine tenths of that, which fits short series too, back.
+        Weights are normal with variance 1 / (length channels), as for a linear layer.  The maximum
+        over many paths does not have mean 0, though.  On long series it behaves like the largest
+        eigenvalue of a random Hermitian matrix of m rows, about 2 sqrt(m) - 1.77 m^(-1/6).  The
+        bias subtracts nine tenths of this value, which fits short series as well.
         """
         nn.init.normal_(self.weight, std=(self.length * self.channels) ** -0.5)
         if self.bias is not None:
@@ -87,19 +87,22 @@ class ElasticLinear(_Products):
     ----------
     length : int
         Rows of the matrices: time points of the longest series.
-    elasticity : int or float
-        Columns of the matrices: a number, or a ratio to the length, rounded up.  With 1 this is
-        `torch.nn.Linear`.
+    elasticity : int, float or str
+        Columns of the matrices: an integer counts them, a float below 1 or a text such as "10%" is
+        a share of `length`, rounded up.  With 1 column this is `torch.nn.Linear`.
     units : int
-        How many matrices.
+        Number of matrices.
     channels : int, default=1
-    band : int or float, optional
-        Sakoe-Chiba band: a radius in cells, or a fraction of the longer side.
+        Channels of the series.
+    band : int, float or str, optional
+        Sakoe-Chiba band: an integer is a radius in cells, a float below 1 or a text such as "10%"
+        a share of the longer side of the grid.  None: no band.
     temperature : float, default=0.0
-        Above 0 the maximum over paths is the smooth `t log(sum of exp(score / t))`.
+        With t > 0 the maximum over paths is the smooth one, `t log(sum of exp(score / t))`.
     bias : bool, default=True
+        Whether a bias is added to the inner products.
     device, dtype
-        As for all modules.
+        As for all modules of PyTorch.
 
     Attributes
     ----------
@@ -118,7 +121,7 @@ class ElasticLinear(_Products):
     def __init__(
         self,
         length: int,
-        elasticity: float,
+        elasticity: ExtentLike,
         units: int,
         channels: int = 1,
         band: BandLike = None,
@@ -147,16 +150,27 @@ class ElasticConv1d(_Products):
     ----------
     length : int
         Rows of the matrices: elements of a window.
-    elasticity : int or float
-        Columns of the matrices.  With 1 this is `torch.nn.Conv1d`.
+    elasticity : int, float or str
+        Columns of the matrices: an integer counts them, a float below 1 or a text such as "50%" is
+        a share of `length`, rounded up.  With 1 column this is `torch.nn.Conv1d`.
     units : int
+        Number of matrices.
     channels : int, default=1
-    stride, dilation : int, default=1
-        From one window to the next; from one element of a window to the next.
+        Channels of the series.
+    stride : int, default=1
+        Distance of neighbouring windows.
+    dilation : int, default=1
+        Distance of neighbouring elements of a window.
     padding : int or "same", default=0
-        Zeros on either side; with "same" as many as give a position for each element.
-    band, temperature, bias, device, dtype
-        As for `ElasticLinear`.
+        Zeros added on either side; "same" gives as many windows as the series has elements.
+    band : int, float or str, optional
+        Sakoe-Chiba band on the grid of a window, as for `ElasticLinear`.
+    temperature : float, default=0.0
+        With t > 0 the maximum over paths is the smooth one, `t log(sum of exp(score / t))`.
+    bias : bool, default=True
+        Whether a bias is added to the inner products.
+    device, dtype
+        As for all modules of PyTorch.
 
     Attributes
     ----------
@@ -173,7 +187,7 @@ class ElasticConv1d(_Products):
     def __init__(
         self,
         length: int,
-        elasticity: float,
+        elasticity: ExtentLike,
         units: int,
         channels: int = 1,
         *,
@@ -201,7 +215,7 @@ class ElasticConv1d(_Products):
         )  # fmt: skip
 
     def extra_repr(self) -> str:
-        """What `print` shows."""
+        """The parameters in the text of the module."""
         own = f", stride={self.stride}, dilation={self.dilation}, padding={self.padding!r}"
         return super().extra_repr() + own
 
@@ -211,18 +225,31 @@ class ElasticDistance(_Elastic):
 
     Parameters
     ----------
-    length, elasticity, units, channels, band, device, dtype
-        As for `ElasticLinear`.
+    length : int
+        Rows of the matrices: time points of the longest series.
+    elasticity : int, float or str
+        Columns of the matrices: an integer counts them, a float below 1 or a text such as "10%" is
+        a share of `length`, rounded up.
+    units : int
+        Number of prototypes.
+    channels : int, default=1
+        Channels of the series.
+    band : int, float or str, optional
+        Sakoe-Chiba band, as for `ElasticLinear`.
     cost : {"squared", "absolute", "gaussian"} or local score, default="squared"
+        Local cost of an element and a weight.
     root : bool, default=True
-        Whether to take the root of the summed costs, with costs that have one.
+        Whether to take the square root of the summed costs, if the cost is one that has a root.
     temperature : float, default=0.0
-        Above 0 the minimum over paths is the smooth `-t log(sum of exp(-cost / t))`; this needs
-        `root=False`.
+        With t > 0 the minimum over paths is the smooth one, `-t log(sum of exp(-cost / t))`.  It
+        needs `root=False`.
+    device, dtype
+        As for all modules of PyTorch.
 
     Attributes
     ----------
     weight : parameter (units, length, columns, channels)
+        The prototypes.
 
     Examples
     --------
@@ -235,7 +262,7 @@ class ElasticDistance(_Elastic):
     def __init__(
         self,
         length: int,
-        elasticity: float,
+        elasticity: ExtentLike,
         units: int,
         channels: int = 1,
         band: BandLike = None,
@@ -251,11 +278,21 @@ class ElasticDistance(_Elastic):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw new prototypes: standard normal, like the elements of standardized series."""
+        """Draw new prototypes from the standard normal distribution."""
         nn.init.normal_(self.weight)
 
     def start_at(self, series: Tensor) -> ElasticDistance:
-        """Let series (units, channels, length) be the prototypes, each column of a matrix one."""
+        """Set the prototypes to series (units, channels, length), in every column of a matrix.
+
+        Parameters
+        ----------
+        series : tensor (units, channels, length)
+
+        Returns
+        -------
+        ElasticDistance
+            This layer.
+        """
         expected = (self.units, self.channels, self.length)
         if series.shape != expected:
             raise ValueError(
