@@ -20,7 +20,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from warplearn._kernels.drivers.evaluate import evaluate
+from warplearn._kernels.drivers.evaluate import evaluate_paths
 from warplearn._kernels.recursion.local import Squared
 from warplearn.base import check_series
 from warplearn.elastic.bands import BandLike, resolve_band
@@ -176,9 +176,9 @@ class ElasticEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         embedded = np.empty((len(collection), base.size), base.dtype)
         for cases in chunks(collection):
             part = collection[cases]
-            found = evaluate(
+            found = evaluate_paths(
                 Squared(), part.values, part.lengths, base[None],
-                band=resolved, want_paths=True, n_jobs=self.n_jobs,
+                band=resolved, n_jobs=self.n_jobs,
             )  # fmt: skip
             assert found.paths is not None
             which = np.repeat(np.arange(len(part)), [len(path) for path in found.paths])

@@ -38,7 +38,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state, check_scalar
 from sklearn.utils.validation import check_is_fitted
 
-from warplearn._kernels.drivers.evaluate import evaluate
+from warplearn._kernels.drivers.evaluate import evaluate, evaluate_pairs
 from warplearn._kernels.recursion.local import Squared
 from warplearn.base import check_series, check_weights
 from warplearn.elastic.bands import Band, BandLike, resolve_band
@@ -297,10 +297,9 @@ def _medoid(objective: Objective, length: int | None, rng: np.random.RandomState
     if len(cases) > _MEDOID_CANDIDATES:
         cases = np.sort(rng.choice(cases, _MEDOID_CANDIDATES, replace=False))
     among = objective.X[cases]
-    values = evaluate(
-        Squared(), among.values, among.lengths, among.values, among.lengths,
-        band=objective.band, triangular=True, n_jobs=objective.n_jobs,
-    ).values  # fmt: skip
+    values = evaluate_pairs(
+        Squared(), among.values, among.lengths, band=objective.band, n_jobs=objective.n_jobs
+    ).values
     return np.array(among[int(np.argmax(values @ objective.weights[cases]))])
 
 

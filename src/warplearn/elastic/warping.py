@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from warplearn._kernels.drivers.evaluate import evaluate
+from warplearn._kernels.drivers.evaluate import evaluate, evaluate_pairs, evaluate_paths
 from warplearn._kernels.recursion.local import Traits
 from warplearn.elastic.bands import Band, BandLike, resolve_band
 from warplearn.elastic.costs import resolve_distance
@@ -110,10 +110,9 @@ def warping_path(x: Any, y: Any, band: BandLike = None, cost: Any = "squared") -
     """
     local, traits = resolve_distance(cost)
     first, second, resolved = _pair(x, y, band)
-    found = evaluate(
-        local, first.values, first.lengths, second.values,
-        band=resolved, want_paths=True, lanes=8, n_jobs=1,
-    )  # fmt: skip
+    found = evaluate_paths(
+        local, first.values, first.lengths, second.values, band=resolved, lanes=8, n_jobs=1
+    )
     return WarpingPath(found.paths[0], float(distances(found.values, traits)[0, 0]))
 
 
@@ -150,10 +149,7 @@ def pairwise_dtw(
     first = SeriesCollection.of(X)
     if Y is None and traits.symmetric:
         resolved = resolve_band(band, first.lengths, first.lengths)
-        found = evaluate(
-            local, first.values, first.lengths, first.values, first.lengths,
-            band=resolved, triangular=True, n_jobs=n_jobs,
-        )  # fmt: skip
+        found = evaluate_pairs(local, first.values, first.lengths, band=resolved, n_jobs=n_jobs)
         return distances(found.values, traits)
     second = first if Y is None else SeriesCollection.of(Y, name="Y")
     return _rectangle(local, traits, first, second, band, n_jobs)
