@@ -13,7 +13,7 @@ from sklearn.linear_model import SGDRegressor
 from sklearn.metrics import log_loss
 
 from warplearn import SeriesCollection
-from warplearn._kernels.drivers.train import risks_of, slopes_of
+from warplearn._kernels.drivers.judging import risks_of, slopes_of
 from warplearn.elastic import costs
 from warplearn.linear_model.classifiers import (
     ElasticAdaline,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from warplearn import SeriesCollection
-from warplearn._kernels.drivers.train import penalty_of
+from warplearn._kernels.drivers.weights import penalty_of
 from warplearn._kernels.simd.constants import Static
 from warplearn.elastic.costs import absolute, where
 from warplearn.linear_model.classifiers import ElasticLinearSVC, ElasticLogisticRegression
