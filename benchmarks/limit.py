@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from benchmarks.measure import best_times, describe_machine
-from warplearn._kernels.simd.records import Static, number
+from warplearn._kernels.simd.constants import Static, value_of
 from warplearn._kernels.simd.vector import lanes_for, load, maximum, store
 
 CELLS = 8
@@ -19,7 +19,7 @@ CELLS = 8
 
 @njit(nogil=True, cache=True)
 def _on_registers(lanes, numbers, rounds, out):
-    size = number(lanes)
+    size = value_of(lanes)
     x = load(lanes, numbers, 0)
     a, b = load(lanes, numbers, size), load(lanes, numbers, 2 * size)
     c, d, e, f, g, h = a + x, b + x, a - x, b - x, a * x, b * x

@@ -6,7 +6,7 @@ from numba import njit
 
 from warplearn._kernels.drivers import blocks
 from warplearn._kernels.drivers.blocks import pack, tile_for, unpack_lane
-from warplearn._kernels.simd.records import Static, number
+from warplearn._kernels.simd.constants import Static, value_of
 from warplearn._kernels.simd.vector import (
     BANK,
     BATCH,
@@ -38,7 +38,7 @@ sizes = pytest.mark.parametrize(("lanes", "dtype"), SIZES)
 
 @njit
 def _operate(lanes, a, b, out):
-    n = number(lanes)
+    n = value_of(lanes)
     x, y = load(lanes, a, 0), load(lanes, b, 0)
     one, zero = like(x, 1.0), like(x, 0.0)
     store(out, 0 * n, x + y)
@@ -212,7 +212,7 @@ def test_lane_count_suits_the_dtype(dtype):
 def test_static_numbers_are_types():
     @njit
     def double(count):
-        return 2 * number(count)
+        return 2 * value_of(count)
 
     assert double(Static(3)) == double(3) == 6
     assert double(Static(4)) == 8

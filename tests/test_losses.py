@@ -13,7 +13,7 @@ from scipy.special import expit, log_softmax, softmax
 from sklearn.linear_model import SGDRegressor
 from sklearn.metrics import log_loss
 
-from warplearn._kernels.drivers.train import risks_of, slopes_of
+from warplearn._kernels.drivers.judging import risks_of, slopes_of
 from warplearn._kernels.recursion.grid import Band
 from warplearn.elastic import costs
 from warplearn.linear_model.classifiers import (

@@ -5,14 +5,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numba import njit
 from numpy.testing import assert_array_equal
 from ucr import labelled
 
 from warplearn import Alphabet, pairwise_dtw
 from warplearn._kernels.drivers import nearest as kernel
-from warplearn._kernels.drivers.bounds import envelope, outside
+from warplearn._kernels.drivers.bounds import Envelope, envelope, outside
 from warplearn._kernels.recursion.grid import Band
-from warplearn._kernels.simd.records import Static
+from warplearn._kernels.simd.constants import Static
 from warplearn._kernels.simd.vector import lanes_for
 from warplearn.elastic import warping
 from warplearn.neighbors.nearest import (
@@ -20,6 +21,16 @@ from warplearn.neighbors.nearest import (
     DTWNeighborsRegressor,
     nearest_neighbors,
 )
+
+
+@njit
+def make_envelope(banded, channels, band, q, m, k, made):
+    envelope(banded, channels, band, q, 0, m, k, made)
+
+
+@njit
+def bound_of(x, lower, upper):
+    return outside(x, 0, len(x), lower, upper)
 
 
 @pytest.fixture(autouse=True)
@@ -123,15 +134,12 @@ def test_bound_is_below_the_distance_and_above_its_corners(band, rng):
             continue
         x, q = rng.normal(size=k), rng.normal(size=m)
         lower, upper = np.empty(k), np.empty(k)
-        first, last, queue = (np.empty(9, np.int64) for _ in range(3))
-        envelope(
-            Static(band is not None), Static(1), Band(band or 0), q, 0, m, k,
-            first, last, queue, lower, upper,
-        )  # fmt: skip
+        made = Envelope(lower, upper, *(np.empty(9, np.int64) for _ in range(3)))
+        make_envelope(Static(band is not None), Static(1), Band(band or 0), q, m, k, made)
         for i in range(1, k - 1):
             inside = [q[j] for j in range(m) if naive.in_band(i, j, k, m, band)]
             assert (lower[i], upper[i]) == (min(inside), max(inside))
-        bound = outside(x, 0, k, lower, upper)
+        bound = bound_of(x, lower, upper)
         assert bound <= naive.dtw(x, q, band) ** 2 * (1 + 1e-12)
         if k > 1:
             assert bound >= (x[0] - q[0]) ** 2 + (x[-1] - q[-1]) ** 2 - 1e-12
@@ -141,7 +149,7 @@ def test_long_bounds_take_the_vector_path(rng):
     x, lower = rng.normal(size=53), rng.normal(size=53) - 1
     upper = lower + 0.5
     excess = np.maximum(np.maximum(x - upper, lower - x), 0)
-    assert outside(x, 0, 53, lower, upper) == pytest.approx((excess**2).sum())
+    assert bound_of(x, lower, upper) == pytest.approx((excess**2).sum())
 
 
 def test_threads_give_the_same(rng, two_threads):

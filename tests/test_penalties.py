@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from plans import solve
 
-from warplearn._kernels.drivers.train import penalty_of
-from warplearn._kernels.simd.records import Static
+from warplearn._kernels.drivers.weights import penalty_of
+from warplearn._kernels.simd.constants import Static
 from warplearn.elastic.costs import absolute, where
 from warplearn.linear_model.classifiers import ElasticLinearSVC, ElasticLogisticRegression
 from warplearn.training import penalties

@@ -21,7 +21,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from warplearn._kernels.drivers.evaluate import evaluate
+from warplearn._kernels.drivers.evaluate import evaluate_paths
 from warplearn.averaging.objective import Array
 from warplearn.averaging.spaces import SPACES, check_rows, to_kernel, to_public
 from warplearn.base import check_series
@@ -192,10 +192,9 @@ class ElasticEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         embedded = np.empty((len(collection), base.size), base.dtype)
         for cases in chunks(collection):
             some = collection[cases]
-            paths = evaluate(
-                local, some.values, some.lengths, base[None],
-                band=resolved, want_paths=True, n_jobs=self.n_jobs,
-            ).paths  # fmt: skip
+            paths = evaluate_paths(
+                local, some.values, some.lengths, base[None], band=resolved, n_jobs=self.n_jobs
+            ).paths
             assert paths is not None
             which = np.repeat(np.arange(len(some)), [len(path) for path in paths])
             into = EMBEDDINGS[self.space](base, some.values, which, np.concatenate(paths))

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from warplearn._kernels.drivers.evaluate import evaluate
+from warplearn._kernels.drivers.evaluate import evaluate, evaluate_pairs
 from warplearn.averaging.objective import Array, Objective
 from warplearn.averaging.spaces import SPACES
 from warplearn.elastic.costs import COSTS
@@ -28,12 +28,12 @@ def _medoid(objective: Objective, length: int | None, rng: np.random.RandomState
     if len(cases) > _MEDOID_CANDIDATES:
         cases = np.sort(rng.choice(cases, _MEDOID_CANDIDATES, replace=False))
     among = objective.X[cases]
-    symmetric = COSTS.about(objective.cost).symmetric
-    scores = evaluate(
-        objective.cost, among.values, among.lengths, among.values, among.lengths,
-        band=objective.band, triangular=symmetric, n_jobs=objective.n_jobs,
-    ).values  # fmt: skip
-    to_each = scores if symmetric else scores.T
+    x, lengths = among.values, among.lengths
+    options = {"band": objective.band, "n_jobs": objective.n_jobs}
+    if COSTS.about(objective.cost).symmetric:
+        to_each = evaluate_pairs(objective.cost, x, lengths, **options).values
+    else:
+        to_each = evaluate(objective.cost, x, lengths, x, lengths, **options).values.T
     return np.array(among.elements(int(np.argmax(to_each @ objective.weights[cases]))))
 
 

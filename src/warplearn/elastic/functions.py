@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from warplearn._kernels.drivers.evaluate import Evaluation, evaluate
+from warplearn._kernels.drivers.evaluate import Evaluation, evaluate, evaluate_paths
 from warplearn.elastic.bands import Band, BandLike, resolve_band
 from warplearn.elastic.costs import resolve, resolve_distance
 from warplearn.elastic.warping import distances
@@ -174,7 +174,10 @@ def active_path(
     operands = _operands(single(x), W, band, ("x", "W"))
     if operands.bank:
         raise ValueError(f"W must be a single matrix, got a bank of shape {np.shape(W)}")
-    result = operands.evaluate(local, want_paths=True, lanes=8, n_jobs=1)
+    X = operands.X
+    result = evaluate_paths(
+        local, X.values, X.lengths, operands.W, band=operands.band, lanes=8, n_jobs=1
+    )
     return result.paths[0]
 
 

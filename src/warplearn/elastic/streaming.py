@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from warplearn._kernels.drivers.evaluate import flat
 from warplearn._kernels.drivers.stream import advance
 from warplearn._kernels.recursion.local import Product
-from warplearn._kernels.simd.records import Static
+from warplearn._kernels.simd.arrays import flat
+from warplearn._kernels.simd.constants import Static
 from warplearn._kernels.simd.vector import lanes_for
 
 

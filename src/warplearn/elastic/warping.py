@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from warplearn._kernels.drivers.evaluate import evaluate
+from warplearn._kernels.drivers.evaluate import evaluate, evaluate_pairs, evaluate_paths
 from warplearn.elastic.bands import Band, BandLike, resolve_band
 from warplearn.elastic.costs import Traits, resolve_distance
 from warplearn.series.collection import SeriesCollection, common_dtype, single
@@ -107,10 +107,9 @@ def warping_path(x: Any, y: Any, band: BandLike = None, cost: Any = "squared") -
     """
     local, traits = resolve_distance(cost)
     first, second, resolved = _pair(x, y, band)
-    result = evaluate(
-        local, first.values, first.lengths, second.values,
-        band=resolved, want_paths=True, lanes=8, n_jobs=1,
-    )  # fmt: skip
+    result = evaluate_paths(
+        local, first.values, first.lengths, second.values, band=resolved, lanes=8, n_jobs=1
+    )
     return WarpingPath(result.paths[0], float(distances(result.values, traits)[0, 0]))
 
 
@@ -147,10 +146,7 @@ def pairwise_dtw(
     first = SeriesCollection.of(X)
     if Y is None and traits.symmetric:
         resolved = resolve_band(band, first.lengths, first.lengths)
-        result = evaluate(
-            local, first.values, first.lengths, first.values, first.lengths,
-            band=resolved, triangular=True, n_jobs=n_jobs,
-        )  # fmt: skip
+        result = evaluate_pairs(local, first.values, first.lengths, band=resolved, n_jobs=n_jobs)
         return distances(result.values, traits)
     second = first if Y is None else SeriesCollection.of(Y, name="Y")
     return _rectangle(local, traits, first, second, band, n_jobs)

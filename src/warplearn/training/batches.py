@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warplearn._kernels.drivers.evaluate import evaluate
-from warplearn._kernels.drivers.train import judge, penalty_of, risks_of, slopes_of
-from warplearn._kernels.simd.records import Static
+from warplearn._kernels.drivers.judging import Progress, judge, risks_of, slopes_of
+from warplearn._kernels.drivers.weights import penalty_of
+from warplearn._kernels.simd.constants import Static
 from warplearn.training.judging import reason_of, rules_of, whole_mistakes
 from warplearn.training.plan import Array, Examples, Group, Model, Solution, State
 from warplearn.training.schedules import rate
@@ -221,12 +222,11 @@ class Batches:
             each.history.append(risks[slot])
             each.mistakes_history.append(mistakes[slot])
         whole_state = (self.status, self.mistakes, self.risk, self.stale, self.epochs)
-        state = [whole[members] for whole in whole_state]
+        progress = Progress(*(whole[members] for whole in whole_state))
         better = np.zeros(len(own), np.bool_)
-        rules = (*rules_of(procedure.stopping), 0.0)
-        judge(self.epoch, risks, mistakes, rules, *state, better)
-        for whole, part in zip(whole_state, state, strict=True):
-            whole[members] = part
+        judge(self.epoch, risks, mistakes, rules_of(procedure.stopping), progress, better)
+        for whole, latest in zip(whole_state, progress, strict=True):
+            whole[members] = latest
         for each, improved in zip(own, better, strict=True):
             if improved:
                 each.best = [p.copy() for p in each.judged]

@@ -8,15 +8,26 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from warplearn._kernels.drivers.blocks import tile_for
-from warplearn._kernels.drivers.evaluate import MASK_DTYPES, flat
-from warplearn._kernels.drivers.train import train_parallel, train_serial
+from warplearn._kernels.drivers.banks import Grids, Plan, Series
+from warplearn._kernels.drivers.evaluate import MASK_DTYPES
+from warplearn._kernels.drivers.judging import Progress
+from warplearn._kernels.drivers.train import (
+    Components,
+    History,
+    Models,
+    Run,
+    Weights,
+    train_parallel,
+    train_serial,
+)
+from warplearn._kernels.drivers.train import Examples as KernelExamples
 from warplearn._kernels.recursion.grid import NO_BAND
 from warplearn._kernels.recursion.local import Product
 from warplearn._kernels.recursion.lone import skew, skewed_size, unskew
-from warplearn._kernels.simd.records import Static, facts
+from warplearn._kernels.simd.arrays import CACHE_LINE, aligned_zeros, flat
+from warplearn._kernels.simd.constants import Static
 from warplearn._kernels.simd.threads import in_threads, thread_count
-from warplearn._kernels.simd.vector import CACHE_LINE, aligned_zeros, lanes_for
+from warplearn._kernels.simd.vector import lanes_for
 from warplearn.training.judging import reason_of, rules_of, whole_mistakes
 from warplearn.training.penalties import L2
 from warplearn.training.plan import Examples, Group, Solution, State
@@ -134,8 +145,7 @@ class Bank:
         self.risk = np.full((tasks, most), np.inf)
         self.stale = np.zeros((tasks, most), np.int64)
         self.epochs = np.zeros((tasks, most), np.int64)
-        self.history: list[NDArray[np.float64]] = []
-        self.mistakes_history: list[NDArray[np.float64]] = []
+        self.history: list[History] = []
 
     def _put(
         self,
@@ -183,67 +193,78 @@ class Bank:
     def run(self, epochs: int) -> None:
         """Train for some epochs, or until all models have come to their end."""
         group, objective, layout = self.group, self.group.objective, self.layout
-        X, (m, d) = group.X, group.models[0].W.shape[2:]
+        X, m = group.X, group.models[0].W.shape[2]
+        tasks, most = self.status.shape
+        history = History(*(np.full((tasks, most, epochs), np.nan) for _ in range(2)))
+        # Kernels fill it in place; an interrupt comes as soon as a kernel has returned.
+        self.history.append(history)
+        procedure = group.procedure
+        arguments = (
+            self._kernel_plan(),
+            Components(objective.cost, objective.loss, objective.penalty, procedure.schedule),
+            Series(flat(X.values), X.max_length * X.n_channels, flat(X.lengths)),
+            Grids(m, *(objective.band or NO_BAND), np.empty(0, MASK_DTYPES[layout.lanes])),
+            Models(
+                np.array([len(task) for task in layout.tasks]),
+                objective.n_outputs,
+                self.target_of,
+                np.array([group.examples_of[task[0]] for task in layout.tasks]),
+                self.eta,
+                self.lam,
+                self.loss_parameters,
+            ),
+            self._examples(epochs),
+            Weights(self.weights, self.bias, self.best, self.best_bias, self.mean, self.mean_bias),
+            rules_of(procedure.stopping),
+            Progress(self.status, self.mistakes, self.risk, self.stale, self.epochs),
+            history,
+            Run(
+                epochs, group.first_epoch, self.epoch, self.n_averaged,
+                float(procedure.max_norm or 0),
+            ),
+        )  # fmt: skip
+        in_threads(train_serial, train_parallel, arguments, min(self.threads, tasks))
+        self.epoch += epochs
+
+    def _kernel_plan(self) -> Plan:
+        """What the kernel is compiled for."""
+        group, objective, layout = self.group, self.group.objective, self.layout
+        d = group.models[0].W.shape[3]
+        penalised = bool(self.lam.any())
+        scales = isinstance(objective.cost, Product) and isinstance(objective.penalty, L2)
+        return Plan(
+            lanes=Static(layout.lanes),
+            wide=_lanes_for_cases(group.X.dtype, max(len(e.judged) for e in group.examples)),
+            channels=Static(1) if d == 1 else d,
+            banded=Static(objective.band is not None),
+            lone=Static(layout.lone),
+            penalised=Static(penalised),
+            scaled=Static(penalised and scales),
+            averaged=Static(self.average),
+        )
+
+    def _examples(self, epochs: int) -> KernelExamples:
+        """The examples of some epochs, a row for each split."""
+        group = self.group
         counts = np.array([len(examples.cases) for examples in group.examples])
         orders = np.zeros((len(counts), epochs, counts.max()), np.int64)
         for source, rows in zip(self.orders, orders, strict=True):
             for row in rows:
                 order = source.next()
                 row[: len(order)] = order
-        penalised = bool(self.lam.any())
-        scales = isinstance(objective.cost, Product) and isinstance(objective.penalty, L2)
-        tasks, most = self.status.shape
-        history = np.full((tasks, most, epochs), np.nan)
-        mistakes_history = np.full((tasks, most, epochs), np.nan)
-        # Kernels fill them in place; an interrupt comes as soon as a kernel has returned.
-        self.history.append(history)
-        self.mistakes_history.append(mistakes_history)
-        arguments = (
-            facts(
-                Static(layout.lanes),
-                Static(1) if d == 1 else d,
-                Static(objective.band is not None),
-                Static(layout.lone),
-                Static(penalised),
-                Static(penalised and scales),
-                Static(self.average),
-                tile_for(X.dtype.itemsize),
-                _lanes_for_cases(X.dtype, max(len(e.judged) for e in group.examples)),
-            ),
-            (objective.cost, objective.loss, objective.penalty, group.procedure.schedule),
-            (flat(X.values), X.max_length * d, flat(X.lengths)),
-            (m, *(objective.band or NO_BAND), np.empty(0, MASK_DTYPES[layout.lanes])),
-            (
-                np.array([len(task) for task in layout.tasks]),
-                objective.n_outputs,
-                self.target_of,
-                np.array([group.examples_of[task[0]] for task in layout.tasks]),
-            ),
-            (
-                orders,
-                counts,
-                np.stack([examples.weights for examples in group.examples]),
-                np.ascontiguousarray(group.targets, np.float64),
-                *_held_out(group.examples),
-            ),
-            (self.eta, self.lam, self.loss_parameters),
-            (self.weights, self.bias, self.best, self.best_bias, self.mean, self.mean_bias),
-            (*rules_of(group.procedure.stopping), float(group.procedure.max_norm or 0)),
-            (
-                self.status, self.mistakes, self.risk, self.stale, self.epochs, history,
-                mistakes_history, group.first_epoch, self.epoch, self.n_averaged,
-            ),
-            epochs,
-        )  # fmt: skip
-        in_threads(train_serial, train_parallel, arguments, min(self.threads, tasks))
-        self.epoch += epochs
+        return KernelExamples(
+            orders,
+            counts,
+            np.stack([examples.weights for examples in group.examples]),
+            np.ascontiguousarray(group.targets, np.float64),
+            *_held_out(group.examples),
+        )
 
     def solutions(self, interrupted: bool = False) -> list[Solution]:
         """The best parameters so far, in the order in which the models were given."""
         if not self.average:
             self.weights = np.empty(0)  # training is over: make room for the solutions
-        history = np.concatenate(self.history, axis=2) if self.history else None
-        mistakes = np.concatenate(self.mistakes_history, axis=2) if self.history else None
+        risks, mistakes = self._histories()
         ordered: dict[int, Solution] = {}
         for task, members in enumerate(self.layout.tasks):
             for slot, index in enumerate(members):
@@ -258,11 +279,19 @@ class Bank:
                     epochs,
                     float(self.risk[task, slot]),
                     whole_mistakes(self.mistakes[task, slot]),
-                    np.empty(0) if history is None else history[task, slot, :epochs],
-                    np.empty(0) if mistakes is None else mistakes[task, slot, :epochs],
+                    risks[task, slot, :epochs],
+                    mistakes[task, slot, :epochs],
                     self._state(task, slot, rows, epochs),
                 )
         return [ordered[index] for index in range(len(ordered))]
+
+    def _histories(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Risks and mistakes after each epoch, (tasks, models, epochs)."""
+        if not self.history:
+            nothing = np.empty((*self.status.shape, 0))
+            return nothing, nothing
+        risks = np.concatenate([each.risks for each in self.history], axis=2)
+        return risks, np.concatenate([each.mistakes for each in self.history], axis=2)
 
     def _state(self, task: int, slot: int, rows: int, epochs: int) -> State | None:
         """With a mean over epochs, the latest parameters are not those of the solution."""

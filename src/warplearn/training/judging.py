@@ -1,6 +1,6 @@
 """After each epoch: which models are better than before, and which have come to their end.
 
-The rules are compiled (`_kernels/drivers/train.py: judge`), and the same for both methods.
+The rules are compiled (`_kernels/drivers/judging.py`), and the same for both methods.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from warplearn._kernels.drivers.train import DIVERGED, PERFECT, STALE
+from warplearn._kernels.drivers.judging import DIVERGED, PERFECT, STALE, Rules
 from warplearn.training.plan import Solution, Stopping
 
 _REASONS = {
@@ -20,10 +20,10 @@ _REASONS = {
 _NEVER = np.iinfo(np.int64).max
 
 
-def rules_of(stopping: Stopping) -> tuple[bool, bool, int, float]:
-    """The numbers that kernels need: by risk, stop when perfect, patience, tolerance."""
+def rules_of(stopping: Stopping) -> Rules:
+    """The rules as kernels need them."""
     patience = _NEVER if stopping.patience is None else stopping.patience
-    return (stopping.monitor == "loss", stopping.perfect, patience, float(stopping.tol))
+    return Rules(stopping.monitor == "loss", stopping.perfect, patience, float(stopping.tol))
 
 
 def reason_of(status: int, interrupted: bool) -> str:

@@ -17,8 +17,9 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from warplearn._kernels.drivers import parts
-from warplearn._kernels.simd.records import part, record
+from warplearn._kernels.drivers import components
+from warplearn._kernels.simd.compiling import compilable
+from warplearn._kernels.simd.records import record
 from warplearn.registry import Registry
 
 
@@ -47,7 +48,7 @@ def register(
     name : str, optional
         Stands for the loss with its default parameters.
     """
-    own_value, own_slope = part(value), part(slope)
+    own_value, own_slope = compilable(value), compilable(slope)
 
     def model_value(loss, y, f, first, size):
         output = f[first] if size == 1 else f[first] - f[first + 1]
@@ -66,11 +67,11 @@ def register(
 
     record(
         cls,
-        value=(parts.loss_value, value),
-        slope=(parts.loss_slope, slope),
-        model_value=(parts.model_value, model_value),
-        model_slopes=(parts.model_slopes, model_slopes),
-        model_mistake=(parts.model_mistake, model_mistake),
+        value=(components.loss_value, value),
+        slope=(components.loss_slope, slope),
+        model_value=(components.model_value, model_value),
+        model_slopes=(components.model_slopes, model_slopes),
+        model_mistake=(components.model_mistake, model_mistake),
     )
     _LOSSES.register(cls, name=name, about=_Functions(value, slope))
 
@@ -102,7 +103,7 @@ def register_joint(
     name : str, optional
         Stands for the loss with its default parameters.
     """
-    own_value, own_slopes, own_mistake = part(value), part(slopes), part(mistake)
+    own_value, own_slopes, own_mistake = compilable(value), compilable(slopes), compilable(mistake)
 
     def model_value(loss, y, f, first, size):
         return own_value(loss, y[first : first + size], f[first : first + size])
@@ -116,9 +117,9 @@ def register_joint(
 
     record(
         cls,
-        model_value=(parts.model_value, model_value),
-        model_slopes=(parts.model_slopes, model_slopes),
-        model_mistake=(parts.model_mistake, model_mistake),
+        model_value=(components.model_value, model_value),
+        model_slopes=(components.model_slopes, model_slopes),
+        model_mistake=(components.model_mistake, model_mistake),
     )
     _LOSSES.register(cls, name=name)
 

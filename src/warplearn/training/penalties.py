@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from warplearn._kernels.drivers import parts
+from warplearn._kernels.drivers import components
 from warplearn._kernels.simd.records import record
 from warplearn._kernels.simd.vector import absolute, like, where
 from warplearn.registry import Registry
@@ -23,7 +23,7 @@ def register(
     weights, written as in `warplearn.elastic.costs`; the penalty of a matrix is the sum over its
     weights.
     """
-    record(cls, value=(parts.penalty_value, value), slope=(parts.penalty_slope, slope))
+    record(cls, value=(components.penalty_value, value), slope=(components.penalty_slope, slope))
     _PENALTIES.register(cls, name=name)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from warplearn._kernels.drivers import parts
+from warplearn._kernels.drivers import components
 from warplearn._kernels.simd.records import record
 from warplearn.registry import Registry
 
@@ -22,7 +22,7 @@ def register(cls: type, function: Callable[..., float], *, name: str | None = No
 
     The class says with a method `converges()` whether the paper's two conditions hold.
     """
-    record(cls, rate=(parts.rate_at, function))
+    record(cls, rate=(components.rate_at, function))
     _SCHEDULES.register(cls, name=name, about=function)
 
 

@@ -8,23 +8,34 @@ of a block end about the same row.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+from numba.extending import intrinsic
 
-from warplearn._kernels.simd.records import Static, number
+from warplearn._kernels.simd.compiling import inner
+from warplearn._kernels.simd.constants import static_type, value_of
 from warplearn._kernels.simd.vector import transpose
 
-_TILES = {4: Static(8), 8: Static(4)}
+_TILE_BYTES = 32
 
 
-def tile_for(itemsize: int) -> Static:
-    """The side of the square tiles in which rows are turned into lanes: twice 16 bytes."""
-    return _TILES[itemsize]
+@intrinsic
+def tile_of(typingctx, array):
+    """The side of the square tiles in which rows are turned into lanes, as a `Static`.
+
+    A row of a tile has twice 16 bytes.
+    """
+    result = static_type(8 * _TILE_BYTES // array.dtype.bitwidth)
+
+    def codegen(context, builder, sig, args):
+        return context.get_dummy_value()
+
+    return result(array), codegen
 
 
-@njit(nogil=True)
-def pack(lanes, tile, source, starts, first, size, block):
-    """Copy `size` numbers of each item, from its `first` on, into its lane."""
-    count, side = number(lanes), number(tile)
+@inner
+def pack(lanes, source, starts, first, size, block):
+    """Copy `size` elements of each item, from its `first` on, into its lane."""
+    tile = tile_of(source)
+    count, side = value_of(lanes), value_of(tile)
     if size < side:
         for lane in range(count):
             for t in range(size):
@@ -37,10 +48,11 @@ def pack(lanes, tile, source, starts, first, size, block):
             transpose(tile, source, starts, lane, first + column, block, at, count)
 
 
-@njit(nogil=True)
-def unpack(lanes, tile, block, first, many, size, target):
+@inner
+def unpack(lanes, block, first, many, size, target):
     """Copy the numbers of some lanes, a multiple of a tile, from `first` on, out of a block."""
-    count, side = number(lanes), number(tile)
+    tile = tile_of(block)
+    count, side = value_of(lanes), value_of(tile)
     if size < side:
         for lane in range(many):
             for t in range(size):
@@ -55,9 +67,9 @@ def unpack(lanes, tile, block, first, many, size, target):
             transpose(tile, block, rows, 0, first + lane, target, lane * size + start, size)
 
 
-@njit(nogil=True)
+@inner
 def unpack_lane(lanes, block, lane, size, target, start):
     """Add the numbers of one lane to an item."""
-    count = number(lanes)
+    count = value_of(lanes)
     for t in range(size):
         target[start + t] += block[t * count + lane]

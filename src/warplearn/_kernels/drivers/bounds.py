@@ -9,33 +9,62 @@ takes in the bound of Kim.  Without a band the envelope is that of the whole of 
 
 from __future__ import annotations
 
-from numba import njit
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from warplearn._kernels.recursion.grid import row_limits
-from warplearn._kernels.simd.records import Static, number
+from warplearn._kernels.simd.compiling import inner
+from warplearn._kernels.simd.constants import Static, value_of
 from warplearn._kernels.simd.vector import load, maximum, splat, total
 
 _RUN = Static(16)
 
 
-@njit(nogil=True)
-def envelope(banded, channels, band, q, start, m, k, first, last, queue, lower, upper):
+class Envelope(NamedTuple):
+    """The range of a series: `lower` and `upper` have an element for each row and channel.
+
+    `first`, `last` and `queue` are work space: two integers for each row, one for each column.
+    """
+
+    lower: Any
+    upper: Any
+    first: Any
+    last: Any
+    queue: Any
+
+
+@inner
+def room_for_envelope(rows, columns, channels, like):
+    """An uninitialized envelope of up to some rows and columns."""
+    size = rows * value_of(channels)
+    return Envelope(
+        np.empty(size, like.dtype),
+        np.empty(size, like.dtype),
+        np.empty(rows, np.int64),
+        np.empty(rows, np.int64),
+        np.empty(columns, np.int64),
+    )
+
+
+@inner
+def envelope(banded, channels, band, q, start, m, k, made):
     """Least and greatest element of q in the columns of each of k rows, for every channel.
 
     Parameters
     ----------
     banded, channels : Static
     q, start, m : series, flat, where it starts and its length
-    first, last, queue : work space of integers: k, k, and m of them
-    lower, upper : arrays of k times channels numbers to fill
+    made : Envelope
+        To fill.
     """
-    d = number(channels)
-    if number(banded):
-        row_limits(band, k, m, first, last)
+    d, lower, upper = value_of(channels), made.lower, made.upper
+    if value_of(banded):
+        row_limits(band, k, m, made.first, made.last)
     for c in range(d):
-        if number(banded):
-            _running(q, start + c, d, k, first, last, queue, lower, c, 1)
-            _running(q, start + c, d, k, first, last, queue, upper, c, -1)
+        if value_of(banded):
+            _running(q, start + c, d, k, made, lower, c, 1)
+            _running(q, start + c, d, k, made, upper, c, -1)
         else:
             least = greatest = q[start + c]
             for j in range(1, m):
@@ -48,9 +77,10 @@ def envelope(banded, channels, band, q, start, m, k, first, last, queue, lower, 
         lower[c] = upper[c] = q[start + c]
 
 
-@njit(nogil=True)
-def _running(q, start, d, k, first, last, queue, target, c, sign):
+@inner
+def _running(q, start, d, k, made, target, c, sign):
     """Minima (or, with sign -1, maxima) over windows both of whose ends only move to the right."""
+    first, last, queue = made.first, made.last, made.queue
     head, tail, taken = 0, 0, -1
     for i in range(k):
         while taken < last[i]:
@@ -65,7 +95,7 @@ def _running(q, start, d, k, first, last, queue, target, c, sign):
         target[i * d + c] = q[start + queue[head] * d]
 
 
-@njit(nogil=True)
+@inner
 def outside(x, start, size, lower, upper):
     """Summed squared distances of elements from an envelope.
 
@@ -73,8 +103,8 @@ def outside(x, start, size, lower, upper):
     """
     nothing = splat(_RUN, lower.dtype.type(0))
     sums = nothing
-    whole = size - size % number(_RUN)
-    for t in range(0, whole, number(_RUN)):
+    whole = size - size % value_of(_RUN)
+    for t in range(0, whole, value_of(_RUN)):
         element = load(_RUN, x, start + t)
         over, under = element - load(_RUN, upper, t), load(_RUN, lower, t) - element
         excess = maximum(maximum(over, under), nothing)

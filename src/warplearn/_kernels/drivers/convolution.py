@@ -16,120 +16,225 @@ import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
 
-from warplearn._kernels.drivers.evaluate import MASK_DTYPES, flat
-from warplearn._kernels.recursion.backward import backward
-from warplearn._kernels.recursion.forward import forward
-from warplearn._kernels.recursion.grid import NO_BAND, ROWS, Band, lane_limits, room_for_limits
-from warplearn._kernels.simd.records import ZERO, Static, facts, number
+from warplearn._kernels.drivers.evaluate import MASK_DTYPES
+from warplearn._kernels.recursion.backward import Gradients, Trace, Wanted, backward
+from warplearn._kernels.recursion.forward import Config, Ends, Operands, Work, forward
+from warplearn._kernels.recursion.grid import (
+    NO_BAND,
+    Band,
+    lane_limits,
+    padded_rows,
+    room_for_limits,
+)
+from warplearn._kernels.simd.arrays import aligned_empty, fill, flat
+from warplearn._kernels.simd.compiling import inner
+from warplearn._kernels.simd.constants import NO, ZERO, Static, constants, value_of
 from warplearn._kernels.simd.threads import in_threads, thread_count
-from warplearn._kernels.simd.vector import BATCH, aligned_empty, fill, lanes_for, store
+from warplearn._kernels.simd.vector import BATCH, lanes_for, store
 
-_NO = Static(0)
 _MOST_TASKS = 16  # that add up gradients, each in an array of its own
 
 
-@njit(nogil=True)
-def _place_lanes(geometry, first, filled, count, starts, places, runs):
+@constants
+class Plan(NamedTuple):
+    """What the kernel is compiled for."""
+
+    lanes: Static
+    channels: Static | int
+    banded: Static
+    traced: Static
+    series: Static
+    matrix: Static
+
+
+class Windows(NamedTuple):
+    """Series (cases, channels, time), flat, and how windows lie in them."""
+
+    x: Any
+    cases: int
+    channels: int
+    time: int
+    positions: int
+    stride: int
+    dilation: int
+
+
+class Filters(NamedTuple):
+    """Matrices (units, k, m, channels), flat; the band of their grids, flat."""
+
+    w: Any
+    units: int
+    k: int
+    m: int
+    band_cells: int
+    band_share: float
+
+
+class Output(NamedTuple):
+    """Values or their weights in a sum, (cases, units, positions), and gradients of that sum.
+
+    Each task has a row of `to_w`.  The dtype of `mask`, which is empty, is that of recorded steps.
+    """
+
+    values: Any
+    upstream: Any
+    to_x: Any
+    to_w: Any
+    mask: Any
+
+
+class _Room(NamedTuple):
+    """What a task keeps of a block of windows.
+
+    The windows in lanes and their gradient; one number for each lane; where the windows begin in x
+    and their outputs in `values`; and the first lane of each run of windows of one series.
+    """
+
+    block: Any
+    slopes: Any
+    lane_values: Any
+    starts: Any
+    places: Any
+    runs: Any
+
+
+@inner
+def _room(plan, size, like):
+    count = value_of(plan.lanes)
+    return _Room(
+        aligned_empty(size * count, like),
+        aligned_empty(size * count if value_of(plan.series) else 0, like),
+        aligned_empty(count, like),
+        np.empty(count, np.int64),
+        np.empty(count, np.int64),
+        np.empty(count + 1, np.int64),
+    )
+
+
+@inner
+def _place_lanes(windows, units, first, filled, room):
     """Where the windows of a block begin in x, and their outputs; returns the number of runs.
 
     Lanes from `runs[i]` to `runs[i + 1]` are of one series: their outputs are neighbours.
     """
-    x_item, out_item, positions, stride = geometry
+    positions, starts, places, runs = windows.positions, room.starts, room.places, room.runs
     case, position = first // positions, first % positions
-    found = 0
+    many = 0
     for lane in range(filled):
         if lane == 0 or position == 0:
-            runs[found] = lane
-            found += 1
-        starts[lane] = case * x_item + position * stride
-        places[lane] = case * out_item + position
+            runs[many] = lane
+            many += 1
+        starts[lane] = case * windows.channels * windows.time + position * windows.stride
+        places[lane] = case * units * positions + position
         position += 1
         if position == positions:
             case, position = case + 1, ZERO
-    runs[found] = filled
-    for lane in range(filled, count):
+    runs[many] = filled
+    for lane in range(filled, len(starts)):
         starts[lane] = starts[filled - 1]
-    return found
+    return many
 
 
-@njit(nogil=True)
-def _run_task(plan, cost, x, w, shape, geometry, band, upstream, output, first, stop, task):
-    lanes, channels, banded, traced, want_series, want_matrix = plan
-    units, k, m, time, dilation = shape
-    _, _, positions, _ = geometry
-    values, to_x, to_w, mask = output
-    count, d = number(lanes), number(channels)
-    w_item = k * m * d
+@inner
+def _read_block(windows, k, room):
+    """Lay the windows of a block into lanes."""
+    x, block, starts, d = windows.x, room.block, room.starts, windows.channels
+    count = len(starts)
+    for i in range(k):
+        for c in range(d):
+            at, offset = (i * d + c) * count, c * windows.time + i * windows.dilation
+            for lane in range(count):
+                block[at + lane] = x[starts[lane] + offset]
 
-    block = aligned_empty(k * d * count, x)
-    slopes = aligned_empty(k * d * count if number(want_series) else 0, x)
-    kept = aligned_empty(m * count, x)
-    ends, lane_values = aligned_empty(count, x), aligned_empty(count, x)
-    fill(ends, k - 1)
-    starts, places = np.empty(count, np.int64), np.empty(count, np.int64)
-    runs = np.empty(count + 1, np.int64)
-    low, high, hull = room_for_limits(lanes, banded, k, x)
-    if number(banded):
+
+@inner
+def _add_block(windows, k, filled, room, to_x):
+    """Add the gradients of the windows of a block to those of the series."""
+    slopes, starts, d = room.slopes, room.starts, windows.channels
+    count = len(starts)
+    for i in range(k):
+        for c in range(d):
+            at, offset = (i * d + c) * count, c * windows.time + i * windows.dilation
+            for lane in range(filled):
+                to_x[starts[lane] + offset] += slopes[at + lane]
+
+
+@inner
+def _write_values(unit_start, many, room, values):
+    """Write the values of the lanes, a run at a time; a unit's outputs start at `unit_start`."""
+    places, runs, lane_values = room.places, room.runs, room.lane_values
+    for run in range(many):
+        place = places[runs[run]] - runs[run] + unit_start
+        for lane in range(runs[run], runs[run + 1]):
+            values[place + lane] = lane_values[lane]
+
+
+@inner
+def _read_upstream(unit_start, many, room, upstream):
+    """Read the weights of the lanes."""
+    places, runs, lane_values = room.places, room.runs, room.lane_values
+    fill(lane_values, 0)
+    for run in range(many):
+        place = places[runs[run]] - runs[run] + unit_start
+        for lane in range(runs[run], runs[run + 1]):
+            lane_values[lane] = upstream[place + lane]
+
+
+@inner
+def _run_task(plan, cost, windows, filters, output, task, tasks):
+    lanes, count, d = plan.lanes, value_of(plan.lanes), value_of(plan.channels)
+    config = Config(lanes, BATCH, plan.channels, plan.traced, plan.banded)
+    wanted = Wanted(plan.series, plan.matrix, NO, NO)
+    x, w, k, m, positions = windows.x, filters.w, filters.k, filters.m, windows.positions
+    room = _room(plan, k * d, x)
+    last_rows = aligned_empty(count, x)
+    fill(last_rows, k - 1)
+    ends = Ends(last_rows, k, k)
+    limits = room_for_limits(lanes, plan.banded, k, x)
+    if value_of(plan.banded):
         rows = np.empty(count, np.int64)
         fill(rows, k)
-        lane_limits(lanes, band, rows, k, m, low, high, hull)
-    padded = (k + ROWS - 1) // ROWS * ROWS
-    steps = np.empty(2 * padded * m if number(traced) else 0, mask.dtype)
-    marks, cells = np.empty(m, np.int64), np.empty((0, 3), np.int64)
+        band = Band(filters.band_cells, filters.band_share)
+        lane_limits(lanes, band, rows, k, m, limits)
+    size = 2 * padded_rows(k) * m if value_of(plan.traced) else 0
+    steps = np.empty(size, output.mask.dtype)
+    work = Work(aligned_empty(m * count, x), steps)
+    trace = Trace(steps, np.empty(m, np.int64), np.empty((0, 3), np.int64))
 
+    first, stop = task * windows.cases // tasks, (task + 1) * windows.cases // tasks
     for window in range(first * positions, stop * positions, count):
         filled = min(count, stop * positions - window)
-        wanted = -1 if filled == 64 else (1 << filled) - 1
-        many = _place_lanes(geometry, window, filled, count, starts, places, runs)
-        for i in range(k):
-            for c in range(d):
-                at, offset = (i * d + c) * count, c * time + i * dilation
-                for lane in range(count):
-                    block[at + lane] = x[starts[lane] + offset]
-        fill(slopes, 0)
-        for unit in range(units):
-            best = forward(
-                lanes, BATCH, channels, traced, banded, cost,
-                block, 0, w, unit * w_item, m * d, m, ends, k, k, low, high, hull, kept, steps,
-            )  # fmt: skip
-            if not number(traced):
-                store(lane_values, 0, best)
-                for run in range(many):
-                    place = places[runs[run]] - runs[run] + unit * positions
-                    for lane in range(runs[run], runs[run + 1]):
-                        values[place + lane] = lane_values[lane]
+        chosen = -1 if filled == 64 else (1 << filled) - 1
+        many = _place_lanes(windows, filters.units, window, filled, room)
+        _read_block(windows, k, room)
+        fill(room.slopes, 0)
+        for unit in range(filters.units):
+            w_start = unit * k * m * d
+            operands = Operands(room.block, 0, w, w_start, m * d, m)
+            result = forward(config, cost, operands, ends, limits, work)
+            if not value_of(plan.traced):
+                store(room.lane_values, 0, result)
+                _write_values(unit * positions, many, room, output.values)
             else:
-                fill(lane_values, 0)
-                for run in range(many):
-                    place = places[runs[run]] - runs[run] + unit * positions
-                    for lane in range(runs[run], runs[run + 1]):
-                        lane_values[lane] = upstream[place + lane]
+                _read_upstream(unit * positions, many, room, output.upstream)
+                gradients = Gradients(room.slopes, 0, output.to_w[task], w_start, work.kept)
                 backward(
-                    lanes, BATCH, channels, want_series, want_matrix, _NO, _NO, cost,
-                    block, 0, w, unit * w_item, m * d, m, ends, k, k, steps, wanted, lane_values,
-                    slopes, 0, to_w[task], unit * w_item, kept, marks, cells,
-                )  # fmt: skip
-        if number(want_series):
-            for i in range(k):
-                for c in range(d):
-                    at, offset = (i * d + c) * count, c * time + i * dilation
-                    for lane in range(filled):
-                        to_x[starts[lane] + offset] += slopes[at + lane]
+                    config, wanted, cost, operands, ends, trace, chosen, room.lane_values, gradients
+                )
+        if value_of(plan.series):
+            _add_block(windows, k, filled, room, output.to_x)
 
 
 @njit(nogil=True, cache=True)
-def _serial(plan, cost, x, w, shape, geometry, band, upstream, output, series, tasks):
+def _run_serial(plan, cost, windows, filters, output, tasks):
     for task in range(tasks):
-        first, stop = task * series // tasks, (task + 1) * series // tasks
-        _run_task(plan, cost, x, w, shape, geometry, band, upstream, output, first, stop, task)
+        _run_task(plan, cost, windows, filters, output, task, tasks)
 
 
 @njit(nogil=True, cache=True, parallel=True)
-def _parallel(plan, cost, x, w, shape, geometry, band, upstream, output, series, tasks):
-    for index in prange(tasks):
-        task = np.int64(index)
-        first, stop = task * series // tasks, (task + 1) * series // tasks
-        _run_task(plan, cost, x, w, shape, geometry, band, upstream, output, first, stop, task)
+def _run_parallel(plan, cost, windows, filters, output, tasks):
+    for task in prange(tasks):
+        _run_task(plan, cost, windows, filters, output, np.int64(task), tasks)
 
 
 class Slide(NamedTuple):
@@ -177,11 +282,14 @@ def slide(
     threads = thread_count(n_jobs)
     worth_it = max(1, n_series * positions // (4 * lanes.value))  # of which few are not full
     tasks = min(n_series, worth_it, _MOST_TASKS if traced else threads)
-    values = np.empty((n_series, units, positions) if not traced else 0, dtype)
-    to_x = np.zeros(x.size if want_series else 0, dtype)
-    to_w = np.zeros((tasks, w.size if want_matrix else 0), dtype)
-    weights = np.empty(0, dtype) if upstream is None else flat(np.asarray(upstream, dtype))
-    plan = facts(
+    output = Output(
+        values=np.empty(n_series * units * positions if not traced else 0, dtype),
+        upstream=np.empty(0, dtype) if upstream is None else flat(np.asarray(upstream, dtype)),
+        to_x=np.zeros(x.size if want_series else 0, dtype),
+        to_w=np.zeros((tasks, w.size if want_matrix else 0), dtype),
+        mask=np.empty(0, MASK_DTYPES[lanes.value]),
+    )
+    plan = Plan(
         lanes,
         Static(1) if d == 1 else d,
         Static(band is not None),
@@ -189,17 +297,13 @@ def slide(
         Static(want_series),
         Static(want_matrix),
     )
-    shape = (units, k, m, time, dilation)
-    geometry = (d * time, units * positions, positions, stride)
-    output = (values.reshape(-1), to_x, to_w, np.empty(0, MASK_DTYPES[lanes.value]))
-    arguments = (
-        plan, cost, flat(x), flat(w), shape, geometry, band or NO_BAND, weights, output,
-        n_series, tasks,
-    )  # fmt: skip
-    in_threads(_serial, _parallel, arguments, min(threads, tasks))
+    windows = Windows(flat(x), n_series, d, time, positions, stride, dilation)
+    filters = Filters(flat(w), units, k, m, *(band or NO_BAND))
+    arguments = (plan, cost, windows, filters, output, tasks)
+    in_threads(_run_serial, _run_parallel, arguments, min(threads, tasks))
     if not traced:
-        return Slide(values)
+        return Slide(output.values.reshape(n_series, units, positions))
     return Slide(
-        series_gradient=to_x.reshape(x.shape) if want_series else None,
-        matrix_gradient=to_w.sum(axis=0).reshape(w.shape) if want_matrix else None,
+        series_gradient=output.to_x.reshape(x.shape) if want_series else None,
+        matrix_gradient=output.to_w.sum(axis=0).reshape(w.shape) if want_matrix else None,
     )

@@ -1,4 +1,4 @@
-"""Every series against every matrix: the loop over blocks, its threads, and the door from Python.
+"""Every series against every matrix: the loop over blocks and its threads.
 
 Lanes go to the side with more items, the other side is shared: many series and few matrices make
 a *batch*, few series and many matrices a *bank*.  A task takes about every `tasks`-th block.  Where
@@ -8,170 +8,310 @@ added in order: results are the same however many threads there are.
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
 
-from warplearn._kernels.drivers.blocks import pack, tile_for, unpack_lane
-from warplearn._kernels.recursion.backward import backward, path_of_lane
-from warplearn._kernels.recursion.forward import advance, begin
-from warplearn._kernels.recursion.grid import NO_BAND, ROWS, Band, lane_limits, room_for_limits
-from warplearn._kernels.simd.records import ZERO, Static, facts, number
+from warplearn._kernels.drivers.blocks import pack, unpack_lane
+from warplearn._kernels.recursion.backward import (
+    Gradients,
+    Trace,
+    Wanted,
+    backward,
+    path_of_lane,
+)
+from warplearn._kernels.recursion.forward import Config, Ends, Operands, Work, advance, begin
+from warplearn._kernels.recursion.grid import (
+    NO_BAND,
+    Band,
+    lane_limits,
+    padded_rows,
+    room_for_limits,
+)
+from warplearn._kernels.simd.arrays import aligned_empty, fill, flat
+from warplearn._kernels.simd.compiling import inlined, inner
+from warplearn._kernels.simd.constants import NO, YES, ZERO, Static, constants, value_of
 from warplearn._kernels.simd.threads import in_threads, thread_count
-from warplearn._kernels.simd.vector import BANK, BATCH, aligned_empty, fill, lanes_for, store
+from warplearn._kernels.simd.vector import BANK, BATCH, lanes_for, store
 
 MASK_DTYPES = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 _PARTIAL_SUMS_BYTES = 2**26
 _ROWS_READ = 16  # at a time, by a block that is used once
 
 
-@njit(nogil=True)
-def _run_task(plan, cost, laned, shared, grids, upstream, output, task, tasks):
-    (
-        lanes,
-        tile,
-        role,
-        channels,
-        banded,
-        traced,
-        want_series,
-        want_matrix,
-        want_visits,
-        want_paths,
-    ) = plan
-    source, stride, order = laned
-    items, item_stride, item_order = shared
-    lengths, columns, w_stride, cells_of_band, share_of_band, triangular = grids
-    band = Band(cells_of_band, share_of_band)
-    values, laned_step, item_step, to_laned, to_shared, visits, paths, path_lengths, mask = output
+@constants
+class Plan(NamedTuple):
+    """What a kernel is compiled for: the fields of `Config`, then those of `Wanted`."""
 
-    count, d = number(lanes), number(channels)
-    batch = number(role) == 1
-    want_laned = number(want_series) if batch else number(want_matrix)
+    lanes: Static
+    role: Static
+    channels: Static | int
+    traced: Static
+    banded: Static
+    series: Static
+    matrix: Static
+    visits: Static
+    paths: Static
+
+
+class Items(NamedTuple):
+    """Series or matrices: a flat array, how far items are apart, and the order to take them in."""
+
+    values: Any
+    stride: int
+    order: Any
+
+
+class Grids(NamedTuple):
+    """The grids of all pairs.
+
+    Rows and columns of each grid, how far the rows of a matrix are apart, the band (flat, as
+    arguments of parallel kernels must be), and whether half of the pairs will do.
+    """
+
+    lengths: Any
+    columns: Any
+    w_stride: int
+    band_cells: int
+    band_share: float
+    triangular: bool
+
+
+class Output(NamedTuple):
+    """Where results go.
+
+    The value of a laned and a shared item stands at `laned * laned_step + shared * shared_step`,
+    in `values` and likewise in `upstream`.  Each task has a row of `to_shared` and `visits`.  The
+    dtype of `mask`, which is empty, is that of the recorded steps.
+    """
+
+    values: Any
+    laned_step: int
+    shared_step: int
+    upstream: Any
+    to_laned: Any
+    to_shared: Any
+    visits: Any
+    paths: Any
+    path_lengths: Any
+    mask: Any
+
+
+class _Room(NamedTuple):
+    """What a task keeps of a block.
+
+    Its items in lanes and their gradient; the values and factors of the lanes; where their items
+    start, how many rows their grids have and which is the last.
+    """
+
+    block: Any
+    slopes: Any
+    values: Any
+    upstream: Any
+    starts: Any
+    rows: Any
+    last_rows: Any
+
+
+@inlined
+def _laned_wanted(config, wanted):
+    """Whether the gradient of the laned operand is wanted."""
+    batch = value_of(config.role) == 1
+    return value_of(wanted.series) if batch else value_of(wanted.matrix)
+
+
+@inner
+def _room(config, wanted, size, like):
+    count = value_of(config.lanes)
+    return _Room(
+        aligned_empty(size * count, like),
+        aligned_empty(size * count if _laned_wanted(config, wanted) else 0, like),
+        aligned_empty(count, like),
+        aligned_empty(count, like),
+        np.empty(count, np.int64),
+        np.empty(count, np.int64),
+        aligned_empty(count, like),
+    )
+
+
+@inner
+def _room_for_steps(config, wanted, most_rows, most_columns, mask):
+    """Work space for the steps of paths and the way back."""
+    padded = padded_rows(most_rows)
+    most_cells = min(padded * most_columns, value_of(config.lanes) * (padded + most_columns))
+    return Trace(
+        np.empty(2 * padded * most_columns if value_of(config.traced) else 0, mask.dtype),
+        np.empty(most_columns, np.int64),
+        np.empty((most_cells if value_of(wanted.cells) else 0, 3), np.int64),
+    )
+
+
+@inner
+def _place_lanes(laned, first, filled, room):
+    """Lay items from `first` on into lanes, the last one again in lanes that are left over."""
+    order, starts, stride = laned.order, room.starts, laned.stride
+    last = first + filled - 1
+    for lane in range(len(starts)):
+        starts[lane] = order[min(first + lane, last)] * stride
+
+
+@inner
+def _ends_of_lanes(laned, lengths, first, filled, room):
+    """Where the series of a batch end; they are in the order of their lengths."""
+    order, rows, last_rows = laned.order, room.rows, room.last_rows
+    shortest, longest = lengths[order[first]], lengths[order[first + filled - 1]]
+    fill(rows, longest)
+    fill(last_rows, longest - 1)
+    for lane in range(filled if shortest < longest else 0):
+        rows[lane] = lengths[order[first + lane]]
+        last_rows[lane] = rows[lane] - 1
+    return Ends(last_rows, shortest, longest)
+
+
+@inlined
+def _scores(config, cost, laned, operands, ends, limits, work, room, at_once):
+    """The scores of a block and one shared item.
+
+    With `at_once` the block is put together as it is read, some rows at a time.
+    """
+    lanes, d, longest = config.lanes, value_of(config.channels), ends.longest
+    chunk = _ROWS_READ if at_once else padded_rows(longest)
+    x_start = operands.x_start
+    result = begin(lanes, operands.m, work.kept)
+    for row in range(0, longest, chunk):
+        if at_once:
+            x_start = -max(0, min(row, longest - chunk)) * d
+            size = min(chunk, longest) * d
+            pack(lanes, laned.values, room.starts, -x_start, size, room.block)
+        here = Operands(
+            operands.x, x_start, operands.w, operands.w_start, operands.w_stride, operands.m
+        )
+        stop = min(row + chunk, longest)
+        result = advance(config, cost, here, ends, limits, work, row, stop, result)
+    return result
+
+
+@inner
+def _write_values(laned, item, triangular, first, filled, room, output):
+    """Write the values of the lanes."""
+    order, lane_values, values = laned.order, room.values, output.values
+    laned_step, shared_step = output.laned_step, output.shared_step
+    for lane in range(filled):
+        case = order[first + lane]
+        values[case * laned_step + item * shared_step] = lane_values[lane]
+        if triangular:
+            values[item * laned_step + case * shared_step] = lane_values[lane]
+
+
+@inner
+def _read_upstream(laned, item, first, filled, room, output):
+    """Read the factors of the lanes; returns the lanes, as bits, whose factor is not 0."""
+    order, factors, upstream = laned.order, room.upstream, output.upstream
+    chosen = ZERO
+    fill(factors, 0)
+    for lane in range(filled):
+        place = order[first + lane] * output.laned_step + item * output.shared_step
+        factors[lane] = upstream[place]
+        if factors[lane] != 0:
+            chosen |= 1 << lane
+    return chosen
+
+
+@inner
+def _write_paths(laned, first, filled, cells, listed, output):
+    """Write the path of each lane."""
+    order, paths, lengths = laned.order, output.paths, output.path_lengths
+    for lane in range(filled):
+        case = order[first + lane]
+        lengths[case] = path_of_lane(lane, cells, listed, paths[case])
+
+
+@inlined
+def _gradients(config, operands, room, output, task):
+    """Where gradients are added: those of laned items to the block of slopes."""
+    shared, visits = output.to_shared[task], output.visits[task]
+    if value_of(config.role) == 1:
+        return Gradients(room.slopes, ZERO, shared, operands.w_start, visits)
+    return Gradients(shared, operands.x_start, room.slopes, ZERO, visits)
+
+
+@inner
+def _run_task(plan, cost, laned, shared, grids, output, task, tasks):
+    config = Config(plan.lanes, plan.role, plan.channels, plan.traced, plan.banded)
+    wanted = Wanted(plan.series, plan.matrix, plan.visits, plan.paths)
+    lanes, count, d = config.lanes, value_of(config.lanes), value_of(config.channels)
+    batch = value_of(config.role) == 1
+    lengths, columns, w_stride = grids.lengths, grids.columns, grids.w_stride
+    band = Band(grids.band_cells, grids.band_share)
     most_rows, most_columns = lengths.max(), columns.max()
-    size = stride
+    room = _room(config, wanted, laned.stride, output.values)
+    trace = _room_for_steps(config, wanted, most_rows, most_columns, output.mask)
+    work = Work(aligned_empty(most_columns * count, output.values), trace.steps)
+    limits = room_for_limits(lanes, config.banded, most_rows, output.values)
+    size = laned.stride
 
-    block = aligned_empty(size * count, values)
-    slopes = aligned_empty(size * count if want_laned else 0, values)
-    kept = aligned_empty(most_columns * count, values)
-    ends = aligned_empty(count, values)
-    lane_values = aligned_empty(count, values)
-    lane_upstream = aligned_empty(count, values)
-    padded = (most_rows + ROWS - 1) // ROWS * ROWS
-    low, high, hull = room_for_limits(lanes, banded, most_rows, values)
-    steps = np.empty(2 * padded * most_columns if number(traced) else 0, mask.dtype)
-    marks = np.empty(most_columns, np.int64)
-    most_cells = min(padded * most_columns, count * (padded + most_columns))
-    cells = np.empty((most_cells if number(want_paths) else 0, 3), np.int64)
-    starts, rows = np.empty(count, np.int64), np.empty(count, np.int64)
-
-    # A block that is used only once is put together as it is read, some rows at a time.
-    at_once = batch and len(item_order) == 1 and not number(traced)
-    chunk = _ROWS_READ if at_once else padded
-    blocks = (len(order) + count - 1) // count
+    # A block that is used only once is put together as it is read.
+    at_once = batch and len(shared.order) == 1 and not value_of(config.traced)
+    blocks = (len(laned.order) + count - 1) // count
     for turn in range((blocks + tasks - 1) // tasks):
         # There and back, like a plough: blocks get longer, or shorter, from the first to the last.
         block_number = turn * tasks + (task if turn % 2 == 0 else tasks - 1 - task)
         if block_number >= blocks:
             break
         first = block_number * count
-        filled = min(count, len(order) - first)
-        last = first + filled - 1
-        for lane in range(count):
-            starts[lane] = order[min(first + lane, last)] * stride
-        shortest, longest = lengths[order[first]] if batch else ZERO, ZERO
-        if batch:  # in the order of their lengths
-            longest = lengths[order[last]]
-            size = longest * d
-            fill(rows, longest)
-            fill(ends, longest - 1)
-            for lane in range(filled if shortest < longest else 0):
-                rows[lane] = lengths[order[first + lane]]
-                ends[lane] = rows[lane] - 1
+        filled = min(count, len(laned.order) - first)
+        _place_lanes(laned, first, filled, room)
+        ends = Ends(room.last_rows, ZERO, ZERO)
+        if batch:
+            ends = _ends_of_lanes(laned, lengths, first, filled, room)
+            size = ends.longest * d
         if not at_once:
-            pack(lanes, tile, source, starts, 0, size, block)
-        fill(slopes, 0)
+            pack(lanes, laned.values, room.starts, 0, size, room.block)
+        fill(room.slopes, 0)
         limited = -1
-        for position in range(first if triangular else 0, len(item_order)):
-            item = item_order[position]
+        for position in range(first if grids.triangular else 0, len(shared.order)):
+            item = shared.order[position]
+            start = item * shared.stride
             if batch:
-                x, x_start, w, w_start, m = block, ZERO, items, item * item_stride, columns[item]
+                operands = Operands(room.block, ZERO, shared.values, start, w_stride, columns[item])
             else:
-                x, x_start, w, w_start, m = items, item * item_stride, block, ZERO, columns[0]
-                shortest = longest = lengths[item]
-                fill(rows, longest)
-                fill(ends, longest - 1)
-            if number(banded) and not (batch and limited == m):
-                lane_limits(lanes, band, rows, longest, m, low, high, hull)
-                limited = m
-            best = begin(lanes, m, kept)
-            for row in range(0, longest, chunk):
-                if at_once:
-                    x_start = -max(0, min(row, longest - chunk)) * d
-                    pack(lanes, tile, source, starts, -x_start, min(chunk, longest) * d, block)
-                best = advance(
-                    lanes, role, channels, traced, banded, cost,
-                    x, x_start, w, w_start, w_stride, m, ends, shortest, longest,
-                    low, high, hull, kept, steps, row, min(row + chunk, longest), best,
-                )  # fmt: skip
-            store(lane_values, 0, best)
+                operands = Operands(shared.values, start, room.block, ZERO, w_stride, columns[0])
+                fill(room.rows, lengths[item])
+                fill(room.last_rows, lengths[item] - 1)
+                ends = Ends(room.last_rows, lengths[item], lengths[item])
+            if value_of(config.banded) and not (batch and limited == operands.m):
+                limited = operands.m
+                lane_limits(lanes, band, room.rows, ends.longest, limited, limits)
+            result = _scores(config, cost, laned, operands, ends, limits, work, room, at_once)
+            store(room.values, 0, result)
+            _write_values(laned, item, grids.triangular, first, filled, room, output)
+            if value_of(config.traced):
+                chosen = _read_upstream(laned, item, first, filled, room, output)
+                gradients = _gradients(config, operands, room, output, task)
+                listed = backward(
+                    config, wanted, cost, operands, ends, trace, chosen, room.upstream, gradients
+                )
+                if value_of(wanted.cells):
+                    _write_paths(laned, first, filled, trace.cells, listed, output)
+        if _laned_wanted(config, wanted):
             for lane in range(filled):
-                case = order[first + lane]
-                values[case * laned_step + item * item_step] = lane_values[lane]
-                if triangular:
-                    values[item * laned_step + case * item_step] = lane_values[lane]
-            if number(traced):
-                wanted = ZERO
-                fill(lane_upstream, 0)
-                for lane in range(filled):
-                    factor = upstream[order[first + lane] * laned_step + item * item_step]
-                    lane_upstream[lane] = factor
-                    if factor != 0:
-                        wanted |= 1 << lane
-                if batch:
-                    to_x, to_x_start, to_w, to_w_start = slopes, ZERO, to_shared[task], w_start
-                else:
-                    to_x, to_x_start, to_w, to_w_start = to_shared[task], x_start, slopes, ZERO
-                found = backward(
-                    lanes, role, channels, want_series, want_matrix, want_visits, want_paths, cost,
-                    x, x_start, w, w_start, w_stride, m, ends, shortest, longest, steps, wanted,
-                    lane_upstream, to_x, to_x_start, to_w, to_w_start, visits[task], marks, cells,
-                )  # fmt: skip
-                if number(want_paths):
-                    for lane in range(filled):
-                        case = order[first + lane]
-                        path_lengths[case] = path_of_lane(lane, cells, found, paths[case])
-        if want_laned:
-            for lane in range(filled):
-                unpack_lane(lanes, slopes, lane, size, to_laned, starts[lane])
+                unpack_lane(lanes, room.slopes, lane, size, output.to_laned, room.starts[lane])
 
 
 @njit(nogil=True, cache=True)
-def run_serial(plan, cost, laned, shared, grids, upstream, output, tasks):
+def run_serial(plan, cost, laned, shared, grids, output, tasks):
+    """All tasks, one after the other."""
     for task in range(tasks):
-        _run_task(plan, cost, laned, shared, grids, upstream, output, task, tasks)
+        _run_task(plan, cost, laned, shared, grids, output, task, tasks)
 
 
 @njit(nogil=True, cache=True, parallel=True)
-def run_parallel(plan, cost, laned, shared, grids, upstream, output, tasks):
+def run_parallel(plan, cost, laned, shared, grids, output, tasks):
+    """All tasks, side by side in threads."""
     for task in prange(tasks):
-        _run_task(plan, cost, laned, shared, grids, upstream, output, np.int64(task), tasks)
-
-
-def flat(array: NDArray[Any]) -> NDArray[Any]:
-    """All numbers in a row, without a copy where possible.
-
-    Kernels read their operands only; to them a read-only array must look like any other, or it
-    would be another type, and compiled for again.
-    """
-    flat = np.ascontiguousarray(array).reshape(-1)
-    if not flat.flags.writeable:
-        interface = {**flat.__array_interface__, "data": (flat.ctypes.data, False)}
-        flat = np.asarray(SimpleNamespace(__array_interface__=interface, keep=flat))
-    return flat
+        _run_task(plan, cost, laned, shared, grids, output, np.int64(task), tasks)
 
 
 class Evaluation(NamedTuple):
@@ -182,6 +322,17 @@ class Evaluation(NamedTuple):
     matrix_gradient: Any = None
     visits: Any = None
     paths: Any = None
+
+
+class _Pairs(NamedTuple):
+    """Series and matrices, as `evaluate` gets them."""
+
+    x: NDArray[Any]
+    lengths: NDArray[np.int64]
+    w: NDArray[Any]
+    columns: NDArray[np.int64] | None
+    band: Band | None
+    triangular: bool = False
 
 
 def evaluate(
@@ -196,8 +347,6 @@ def evaluate(
     want_series: bool = False,
     want_matrix: bool = False,
     want_visits: bool = False,
-    want_paths: bool = False,
-    triangular: bool = False,
     lanes: int | None = None,
     n_jobs: int | None = None,
 ) -> Evaluation:
@@ -220,84 +369,154 @@ def evaluate(
     want_visits : bool
         Whether to return, for each cell of each matrix, the sum of `upstream` over the series
         whose path passes there; an array like w without the channels.  In a batch only.
-    want_paths : bool
-        Whether to return the active path of each series; for a single matrix only.
-    triangular : bool
-        x and w are the same series and the score is symmetric: compute one half.
     lanes : int, optional
         8, 16, 32 or 64; by default what suits the CPU.
     """
-    n_series, n_matrices = len(x), len(w)
-    by_series = w.ndim == 3
-    m, d = w.shape[-2], w.shape[-1]
-    if columns is None:
-        columns = np.full(n_matrices, m, np.int64)
-    batch = by_series or want_visits or want_paths or n_series >= n_matrices
-    dtype = x.dtype
-    vector = lanes_for(dtype) if lanes is None else Static(lanes)
+    pairs = _Pairs(x, lengths, w, columns, band)
+    plan = _plan(pairs, lanes, (want_series, want_matrix, want_visits, False))
+    return _evaluate(cost, pairs, plan, upstream, n_jobs)
 
-    x_flat, w_flat, lengths, columns = flat(x), flat(w), flat(lengths), flat(columns)
-    x_stride, w_item = x.shape[1] * d, w_flat.size // n_matrices
-    # Numbers of few bits are sorted by their digits.
-    ordered = np.argsort(lengths.astype(np.min_scalar_type(x.shape[1])), kind="stable")
-    natural = np.arange(n_series if not batch else n_matrices)
-    if batch:
-        laned = (x_flat, x_stride, ordered)
-        shared = (w_flat, w_item, ordered if triangular else natural)
-        steps_of_values = (n_matrices, 1)
-        laned_wanted, shared_wanted = want_series, want_matrix
-    else:
-        laned = (w_flat, w_item, np.arange(n_matrices))
-        shared = (x_flat, x_stride, natural)
-        steps_of_values = (1, n_matrices)
-        laned_wanted, shared_wanted = want_matrix, want_series
 
-    blocks = -(-len(laned[2]) // vector.value)
-    threads = thread_count(n_jobs)
-    if shared_wanted or want_visits:
-        room = _PARTIAL_SUMS_BYTES // (shared[0].size * dtype.itemsize)
-        tasks = min(blocks, max(8, min(room, 64)))
-    else:
-        tasks = min(blocks, threads)
+def evaluate_pairs(
+    cost: Any,
+    x: NDArray[Any],
+    lengths: NDArray[np.int64],
+    *,
+    band: Band | None = None,
+    n_jobs: int | None = None,
+) -> Evaluation:
+    """Score all pairs of some series by a symmetric cost: half of the grids are computed."""
+    pairs = _Pairs(x, lengths, x, lengths, band, triangular=True)
+    return _evaluate(cost, pairs, _plan(pairs, None, (False,) * 4), None, n_jobs)
 
+
+def evaluate_paths(
+    cost: Any,
+    x: NDArray[Any],
+    lengths: NDArray[np.int64],
+    w: NDArray[Any],
+    columns: NDArray[np.int64] | None = None,
+    *,
+    band: Band | None = None,
+    lanes: int | None = None,
+    n_jobs: int | None = None,
+) -> Evaluation:
+    """Scores and active paths of some series for a single matrix; parameters as for `evaluate`."""
+    pairs = _Pairs(x, lengths, w, columns, band)
+    return _evaluate(cost, pairs, _plan(pairs, lanes, (False, False, False, True)), None, n_jobs)
+
+
+def _plan(pairs: _Pairs, lanes: int | None, wanted: tuple[bool, bool, bool, bool]) -> Plan:
+    """Lanes go to the side with more items; series in the place of matrices are always shared."""
+    series, matrix, visits, paths = wanted
+    d = pairs.w.shape[-1]
+    batch = pairs.w.ndim == 3 or visits or paths or len(pairs.x) >= len(pairs.w)
+    return Plan(
+        lanes_for(pairs.x.dtype) if lanes is None else Static(lanes),
+        BATCH if batch else BANK,
+        Static(1) if d == 1 else d,
+        Static(any(wanted)),
+        Static(pairs.band is not None),
+        Static(series),
+        Static(matrix),
+        Static(visits),
+        Static(paths),
+    )
+
+
+def _sides(pairs: _Pairs, batch: bool) -> tuple[Items, Items]:
+    """The laned and the shared items."""
+    x, w = flat(pairs.x), flat(pairs.w)
+    x_stride, w_stride = x.size // len(pairs.x), w.size // len(pairs.w)
+    if not batch:
+        matrices = Items(w, w_stride, np.arange(len(pairs.w)))
+        return matrices, Items(x, x_stride, np.arange(len(pairs.x)))
+    # Integers of few bits are sorted by their digits.
+    narrow = flat(pairs.lengths).astype(np.min_scalar_type(pairs.x.shape[1]))
+    by_length = np.argsort(narrow, kind="stable")
+    shared_order = by_length if pairs.triangular else np.arange(len(pairs.w))
+    return Items(x, x_stride, by_length), Items(w, w_stride, shared_order)
+
+
+def _output(
+    plan: Plan,
+    pairs: _Pairs,
+    sides: tuple[Items, Items],
+    upstream: NDArray[Any] | None,
+    tasks: int,
+) -> Output:
+    """Room for what is wanted; arrays of what is not are empty."""
+    batch, dtype = plan.role is BATCH, pairs.x.dtype
+    n_series, n_matrices = len(pairs.x), len(pairs.w)
+    laned_size, shared_size = (side.values.size for side in sides)
+    laned_wanted, shared_wanted = (
+        (plan.series, plan.matrix) if batch else (plan.matrix, plan.series)
+    )
     values = np.empty(n_series * n_matrices, dtype)
-    traced = want_series or want_matrix or want_visits or want_paths
-    if not traced:
+    if plan.traced is NO:
         upstream = np.empty(0, dtype)
     elif upstream is None:
         upstream = np.ones(values.size, dtype)
     else:
         upstream = flat(np.asarray(upstream, dtype))
-    to_laned = np.zeros(laned[0].size if laned_wanted else 0, dtype)
-    to_shared = np.zeros((tasks, shared[0].size if shared_wanted else 0), dtype)
-    plan = facts(
-        vector,
-        tile_for(dtype.itemsize),
-        BATCH if batch else BANK,
-        Static(1) if d == 1 else d,
-        Static(band is not None),
-        Static(traced),
-        Static(want_series),
-        Static(want_matrix),
-        Static(want_visits),
-        Static(want_paths),
+    cells = pairs.w.size // pairs.w.shape[-1]
+    n_paths, most_cells = 0, 0
+    if plan.paths is YES:
+        n_paths, most_cells = n_series, pairs.x.shape[1] + pairs.w.shape[-2]
+    return Output(
+        values=values,
+        laned_step=n_matrices if batch else 1,
+        shared_step=1 if batch else n_matrices,
+        upstream=upstream,
+        to_laned=np.zeros(laned_size if laned_wanted is YES else 0, dtype),
+        to_shared=np.zeros((tasks, shared_size if shared_wanted is YES else 0), dtype),
+        visits=np.zeros((tasks, cells if plan.visits is YES else 0), dtype),
+        paths=np.empty((n_paths, most_cells, 2), np.int64),
+        path_lengths=np.empty(n_paths, np.int64),
+        mask=np.empty(0, MASK_DTYPES[plan.lanes.value]),
     )
-    grids = (lengths, columns, 0 if by_series else m * d, *(band or NO_BAND), triangular)
-    mask = np.empty(0, MASK_DTYPES[vector.value])
-    visits = np.zeros((tasks, w_flat.size // d if want_visits else 0), dtype)
-    most_cells = x.shape[1] + m if want_paths else 0
-    paths = np.empty((n_series if want_paths else 0, most_cells, 2), np.int64)
-    path_lengths = np.empty(len(paths), np.int64)
-    output = (values, *steps_of_values, to_laned, to_shared, visits, paths, path_lengths, mask)
-    arguments = (plan, cost, laned, shared, grids, upstream, output, tasks)
+
+
+def _task_count(plan: Plan, laned: Items, shared: Items, threads: int) -> int:
+    """How many tasks there are; where they add up gradients, whatever the number of threads."""
+    blocks = -(-len(laned.order) // plan.lanes.value)
+    shared_wanted = plan.matrix if plan.role is BATCH else plan.series
+    if shared_wanted is NO and plan.visits is NO:
+        return min(blocks, threads)
+    room = _PARTIAL_SUMS_BYTES // (shared.values.size * shared.values.itemsize)
+    return min(blocks, max(8, min(room, 64)))
+
+
+def _evaluate(
+    cost: Any,
+    pairs: _Pairs,
+    plan: Plan,
+    upstream: NDArray[Any] | None,
+    n_jobs: int | None,
+) -> Evaluation:
+    x, w, batch = pairs.x, pairs.w, plan.role is BATCH
+    m, d = w.shape[-2:]
+    laned, shared = sides = _sides(pairs, batch)
+    threads = thread_count(n_jobs)
+    tasks = _task_count(plan, laned, shared, threads)
+    output = _output(plan, pairs, sides, upstream, tasks)
+    grids = Grids(
+        flat(pairs.lengths),
+        np.full(len(w), m, np.int64) if pairs.columns is None else flat(pairs.columns),
+        0 if w.ndim == 3 else m * d,
+        *(pairs.band or NO_BAND),
+        pairs.triangular,
+    )
+    arguments = (plan, cost, laned, shared, grids, output, tasks)
     in_threads(run_serial, run_parallel, arguments, min(threads, tasks))
 
-    summed = to_shared.sum(axis=0)
-    of_series, of_matrix = (to_laned, summed) if batch else (summed, to_laned)
+    summed = output.to_shared.sum(axis=0) if output.to_shared.size else None
+    of_series, of_matrix = (output.to_laned, summed) if batch else (summed, output.to_laned)
+    paths = zip(output.paths, output.path_lengths, strict=True)
     return Evaluation(
-        values.reshape(n_series, n_matrices),
-        of_series.reshape(x.shape) if want_series else None,
-        of_matrix.reshape(w.shape) if want_matrix else None,
-        visits.sum(axis=0).reshape(w.shape[:-1]) if want_visits else None,
-        [p[:k][::-1] for p, k in zip(paths, path_lengths, strict=True)] if want_paths else None,
+        output.values.reshape(len(x), len(w)),
+        of_series.reshape(x.shape) if plan.series is YES else None,
+        of_matrix.reshape(w.shape) if plan.matrix is YES else None,
+        output.visits.sum(axis=0).reshape(w.shape[:-1]) if plan.visits is YES else None,
+        [path[:k][::-1] for path, k in paths] if plan.paths is YES else None,
     )

@@ -18,10 +18,10 @@ import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
 
-from warplearn._kernels.drivers.blocks import pack, tile_for
-from warplearn._kernels.drivers.bounds import envelope, outside
-from warplearn._kernels.drivers.evaluate import evaluate, flat
-from warplearn._kernels.recursion.forward import advance, begin
+from warplearn._kernels.drivers.blocks import pack
+from warplearn._kernels.drivers.bounds import envelope, outside, room_for_envelope
+from warplearn._kernels.drivers.evaluate import evaluate
+from warplearn._kernels.recursion.forward import Config, Ends, Operands, Work, advance, begin
 from warplearn._kernels.recursion.grid import (
     NO_BAND,
     Band,
@@ -30,11 +30,12 @@ from warplearn._kernels.recursion.grid import (
     row_limits,
 )
 from warplearn._kernels.recursion.local import Squared
-from warplearn._kernels.simd.records import ZERO, Static, facts, number
+from warplearn._kernels.simd.arrays import aligned_empty, flat
+from warplearn._kernels.simd.compiling import inlined, inner
+from warplearn._kernels.simd.constants import NO, ZERO, Static, constants, value_of
 from warplearn._kernels.simd.threads import in_threads, thread_count
 from warplearn._kernels.simd.vector import (
     BATCH,
-    aligned_empty,
     bits,
     lanes_for,
     load,
@@ -46,12 +47,62 @@ from warplearn._kernels.simd.vector import (
 
 _PATIENCE = 16  # rows between two looks at a block
 _TASKS_PER_THREAD = 8
-_UNTRACED = Static(0)
 _DONE = -1.0  # in the place of the bound of a candidate that was computed, or is none
 _FEW_BLOCKS = 4  # of candidates: fewer leave lanes empty and little to prune
 
 
-@njit(nogil=True)
+@constants
+class Plan(NamedTuple):
+    """What the search is compiled for."""
+
+    lanes: Static
+    channels: Static | int
+    banded: Static
+
+
+class Train(NamedTuple):
+    """Candidates: a flat array, how far series are apart, their lengths, and an order by length."""
+
+    values: Any
+    stride: int
+    lengths: Any
+    order: Any
+
+
+class Queries(NamedTuple):
+    """Queries, and for each a candidate that is skipped, or -1."""
+
+    values: Any
+    stride: int
+    lengths: Any
+    skip: Any
+
+
+class Query(NamedTuple):
+    """One query: the flat array, where it starts, and its length."""
+
+    values: Any
+    start: int
+    length: int
+
+
+class Search(NamedTuple):
+    """The band, flat, and the factor by which a bound may exceed a distance by rounding."""
+
+    band_cells: int
+    band_share: float
+    margin: Any
+
+
+class Output(NamedTuple):
+    """Scores and indices (queries, k) of the k best, and the cells that each task computed."""
+
+    values: Any
+    indices: Any
+    computed: Any
+
+
+@inner
 def _insert(values, indices, value, index):
     """Put a candidate into its place among the k best, if it has one."""
     place = len(values)
@@ -67,10 +118,10 @@ def _insert(values, indices, value, index):
         indices[place] = index
 
 
-@njit(nogil=True)
+@inner
 def _cells(banded, band, k, m, rows, first, last):
     """How many cells the first rows of a k x m grid have."""
-    if not number(banded):
+    if not value_of(banded):
         return rows * m
     row_limits(band, k, m, first, last)
     count = 0
@@ -93,125 +144,162 @@ def _all_cells(banded, band, lengths, columns, skip, unique, counts):
     return total
 
 
-@njit(nogil=True)
+@inner
 def _ranked(bounds, mark):
     """Candidates whose bound is at most `mark` and that are not done with, by their bounds."""
     chosen = np.flatnonzero((bounds <= mark) & (bounds != _DONE))
     return chosen[np.argsort(bounds[chosen])]
 
 
-@njit(nogil=True, forceinline=True)
+@inlined
 def _hopeless(lanes, kept, start, stop, ends, row, worst):
     """Whether no lane that goes on behind `row` can still reach the score `worst`."""
     best = splat(lanes, kept.dtype.type(-np.inf))
     for j in range(start, stop):
-        best = maximum(best, load(lanes, kept, j * number(lanes)))
+        best = maximum(best, load(lanes, kept, j * value_of(lanes)))
     nothing = splat(lanes, kept.dtype.type(-np.inf))
     best = where(load(lanes, ends, 0) > row, best, nothing)
     return bits(best >= splat(lanes, worst)) == 0
 
 
-@njit(nogil=True)
-def _run_task(plan, cost, train, queries, grids, output, task, tasks):
-    lanes, tile, channels, banded = plan
-    source, stride, lengths, order = train
-    items, item_stride, columns, skip = queries
-    cells_of_band, share_of_band, margin = grids
-    band = Band(cells_of_band, share_of_band)
-    values, indices, computed = output
+class _Room(NamedTuple):
+    """What a task keeps of a block of candidates."""
 
-    count, d = number(lanes), number(channels)
-    most_rows, most_columns = lengths.max(), columns.max()
-    longest_side = max(most_rows, most_columns)
-    block = aligned_empty(most_rows * d * count, values)
-    kept = aligned_empty(most_columns * count, values)
-    ends = aligned_empty(count, values)
-    scores = aligned_empty(count, values)
-    low, high, hull = room_for_limits(lanes, banded, most_rows, values)
-    steps = np.empty(0, np.uint8)
-    first, last = np.empty(longest_side, np.int64), np.empty(longest_side, np.int64)
-    queue = np.empty(most_columns, np.int64)
-    lower, upper = np.empty(most_rows * d, values.dtype), np.empty(most_rows * d, values.dtype)
-    bounds = np.empty(len(order), values.dtype)
-    starts, rows = np.empty(count, np.int64), np.empty(count, np.int64)
+    block: Any
+    starts: Any
+    rows: Any
+    last_rows: Any
+    scores: Any
+
+
+@inner
+def _bound_all(plan, band, train, query, made, bounds):
+    """A lower bound of the distance of each candidate from a query."""
+    lengths, d = train.lengths, value_of(plan.channels)
+    k = ZERO
+    for case in train.order:  # by length, so that few envelopes are made
+        if lengths[case] != k:
+            k = lengths[case]
+            envelope(
+                plan.banded, plan.channels, band, query.values, query.start, query.length, k, made
+            )
+        start = case * train.stride
+        bounds[case] = outside(train.values, start, k * d, made.lower, made.upper)
+
+
+@inner
+def _fill_block(plan, train, ranking, position, room):
+    """Lay the next candidates into lanes, the last one again in lanes that are left over."""
+    starts, rows, last_rows, lengths = room.starts, room.rows, room.last_rows, train.lengths
+    last = min(position + len(starts), len(ranking)) - 1
+    shortest, longest = lengths[ranking[position]], ZERO
+    for lane in range(len(starts)):
+        case = ranking[min(position + lane, last)]
+        starts[lane] = case * train.stride
+        rows[lane] = lengths[case]
+        last_rows[lane] = rows[lane] - 1
+        shortest, longest = min(shortest, rows[lane]), max(longest, rows[lane])
+    pack(plan.lanes, train.values, starts, 0, longest * value_of(plan.channels), room.block)
+    return Ends(last_rows, shortest, longest)
+
+
+@inner
+def _compute_block(plan, cost, query, ends, limits, work, room, worst):
+    """Compute the scores of a block; returns the rows after which it was finished or abandoned."""
+    lanes, m, longest, hull = plan.lanes, query.length, ends.longest, limits.hull
+    config = Config(lanes, BATCH, plan.channels, NO, plan.banded)
+    operands = Operands(room.block, 0, query.values, query.start, 0, m)
+    result = begin(lanes, m, work.kept)
+    row = ZERO
+    while row < longest:
+        start, row = row, min(row + _PATIENCE, longest)
+        result = advance(config, cost, operands, ends, limits, work, start, row, result)
+        from_column, to_column = 0, m
+        if value_of(plan.banded):
+            from_column, to_column = hull[row - 1, 0], hull[row - 1, 3] + 1
+        if row < longest and _hopeless(
+            lanes, work.kept, from_column, to_column, ends.last_rows, row - 1, worst
+        ):
+            break
+    store(room.scores, 0, result)
+    return row
+
+
+@inner
+def _rank_block(plan, band, m, ranking, position, row, room, bounds, made, best, nearest):
+    """Put the candidates of a block among the k best; returns how many cells were computed."""
+    rows, scores = room.rows, room.scores
+    cells, k, done = ZERO, ZERO, ZERO
+    for lane in range(min(len(rows), len(ranking) - position)):
+        case = ranking[position + lane]
+        _insert(best, nearest, scores[lane], case)
+        bounds[case] = _DONE
+        if rows[lane] != k:
+            k = rows[lane]
+            done = _cells(plan.banded, band, k, m, min(row, k), made.first, made.last)
+        cells += done
+    return cells
+
+
+@inner
+def _run_task(plan, cost, train, queries, search, output, task, tasks):
+    lanes, count, d = plan.lanes, value_of(plan.lanes), value_of(plan.channels)
+    band, margin = Band(search.band_cells, search.band_share), search.margin
+    values, skip, cases = output.values, queries.skip, len(train.order)
+    most_rows, most_columns = train.lengths.max(), queries.lengths.max()
+    room = _Room(
+        aligned_empty(most_rows * d * count, values),
+        np.empty(count, np.int64),
+        np.empty(count, np.int64),
+        aligned_empty(count, values),
+        aligned_empty(count, values),
+    )
+    work = Work(aligned_empty(most_columns * count, values), np.empty(0, np.uint8))
+    limits = room_for_limits(lanes, plan.banded, most_rows, values)
+    made = room_for_envelope(max(most_rows, most_columns), most_columns, plan.channels, values)
+    bounds = np.empty(cases, values.dtype)
     limited_k, limited_m = 0, 0
 
-    for q in range(task, len(columns), tasks):
-        m, w_start = columns[q], q * item_stride
-        best, nearest = values[q], indices[q]
-
-        k = ZERO
-        for case in order:  # by length, so that the envelope is made anew only now and then
-            if lengths[case] != k:
-                k = lengths[case]
-                envelope(
-                    banded, channels, band, items, w_start, m, k,
-                    first, last, queue, lower, upper,
-                )  # fmt: skip
-            bounds[case] = outside(source, case * stride, k * d, lower, upper)
-        left = len(order)
+    for q in range(task, len(queries.lengths), tasks):
+        query = Query(queries.values, q * queries.stride, queries.lengths[q])
+        m, best, nearest = query.length, values[q], output.indices[q]
+        _bound_all(plan, band, train, query, made, bounds)
+        left = cases
         if skip[q] >= 0:
             bounds[skip[q]] = _DONE
             left -= 1
         # The most promising block sets a mark that few others reach: only those need be sorted.
-        promising = np.partition(bounds, len(order) - left + min(count, left) - 1)
-        mark = promising[len(order) - left + min(count, left) - 1]
+        last_promising = cases - left + min(count, left) - 1
+        mark = np.partition(bounds, last_promising)[last_promising]
         for _ in range(2):
             ranking = _ranked(bounds, mark)
             position = 0
             while position < len(ranking) and not bounds[ranking[position]] * margin > -best[-1]:
-                filled = min(count, len(ranking) - position)
-                shortest, longest = most_rows, ZERO
-                for lane in range(count):
-                    case = ranking[position + min(lane, filled - 1)]
-                    starts[lane] = case * stride
-                    rows[lane] = lengths[case]
-                    ends[lane] = rows[lane] - 1
-                    shortest, longest = min(shortest, rows[lane]), max(longest, rows[lane])
-                pack(lanes, tile, source, starts, 0, longest * d, block)
-                if number(banded) and not (shortest == longest == limited_k and m == limited_m):
-                    lane_limits(lanes, band, rows, longest, m, low, high, hull)
-                    limited_k, limited_m = longest if shortest == longest else 0, m
-                result = begin(lanes, m, kept)
-                row = ZERO
-                while row < longest:
-                    start, row = row, min(row + _PATIENCE, longest)
-                    result = advance(
-                        lanes, BATCH, channels, _UNTRACED, banded, cost,
-                        block, 0, items, w_start, 0, m, ends, shortest, longest,
-                        low, high, hull, kept, steps, start, row, result,
-                    )  # fmt: skip
-                    from_column, to_column = 0, m
-                    if number(banded):
-                        from_column, to_column = hull[row - 1, 0], hull[row - 1, 3] + 1
-                    if row < longest and _hopeless(
-                        lanes, kept, from_column, to_column, ends, row - 1, best[-1]
-                    ):
-                        break
-                store(scores, 0, result)
-                cells, k, done = 0, -1, 0
-                for lane in range(filled):
-                    _insert(best, nearest, scores[lane], ranking[position + lane])
-                    bounds[ranking[position + lane]] = _DONE
-                    if rows[lane] != k:
-                        k = rows[lane]
-                        done = _cells(banded, band, k, m, min(row, k), first, last)
-                    cells += done
-                computed[task] += cells
-                position += filled
+                ends = _fill_block(plan, train, ranking, position, room)
+                equal = ends.shortest == ends.longest
+                if value_of(plan.banded) and not (
+                    equal and ends.longest == limited_k and m == limited_m
+                ):
+                    lane_limits(lanes, band, room.rows, ends.longest, m, limits)
+                    limited_k, limited_m = ends.longest if equal else 0, m
+                row = _compute_block(plan, cost, query, ends, limits, work, room, best[-1])
+                output.computed[task] += _rank_block(
+                    plan, band, m, ranking, position, row, room, bounds, made, best, nearest
+                )
+                position += count
             mark = -best[-1] / margin
 
 
 @njit(nogil=True, cache=True)
-def _run_serial(plan, cost, train, queries, grids, output, tasks):
+def _run_serial(plan, cost, train, queries, search, output, tasks):
     for task in range(tasks):
-        _run_task(plan, cost, train, queries, grids, output, task, tasks)
+        _run_task(plan, cost, train, queries, search, output, task, tasks)
 
 
 @njit(nogil=True, cache=True, parallel=True)
-def _run_parallel(plan, cost, train, queries, grids, output, tasks):
+def _run_parallel(plan, cost, train, queries, search, output, tasks):
     for task in prange(tasks):
-        _run_task(plan, cost, train, queries, grids, output, task, tasks)
+        _run_task(plan, cost, train, queries, search, output, task, tasks)
 
 
 class Neighbors(NamedTuple):
@@ -286,12 +374,12 @@ def nearest(
     # Twice the rounding error of a sum as long as the longest path, relative to the sum.
     margin = 1 - 4 * d * (x.shape[1] + q.shape[1]) * float(np.finfo(dtype).eps)
     arguments = (
-        facts(vector, tile_for(dtype.itemsize), Static(1) if d == 1 else d, banded),
+        Plan(vector, Static(1) if d == 1 else d, banded),
         Squared(),
-        (flat(x), x.shape[1] * d, lengths, np.argsort(lengths, kind="stable")),
-        (flat(q), q.shape[1] * d, columns, skip),
-        (*reach, dtype.type(margin)),
-        (values, indices, computed),
+        Train(flat(x), x.shape[1] * d, lengths, np.argsort(lengths, kind="stable")),
+        Queries(flat(q), q.shape[1] * d, columns, skip),
+        Search(*reach, dtype.type(margin)),
+        Output(values, indices, computed),
         tasks,
     )
     in_threads(_run_serial, _run_parallel, arguments, threads)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from warplearn._kernels.recursion.forward import cell
-from warplearn._kernels.simd.records import number
+from warplearn._kernels.recursion.forward import Config, cell
+from warplearn._kernels.simd.constants import NO, value_of
 from warplearn._kernels.simd.vector import BATCH, load, splat, store
 
 
@@ -30,7 +30,8 @@ def advance(lanes, channels, cost, samples, matrices, row, kept, values):
     values : array (blocks, units, lanes)
         Receives the scores.
     """
-    count, d = number(lanes), number(channels)
+    config = Config(lanes, BATCH, channels, NO, NO)
+    count, d = value_of(lanes), value_of(channels)
     units = len(matrices)
     m = matrices.shape[2] // d
     for block in range(len(samples)):
@@ -43,7 +44,7 @@ def advance(lanes, channels, cost, samples, matrices, row, kept, values):
                 up = nothing
                 if row > 0:
                     up = load(lanes, old, j * count)
-                left = cell(lanes, BATCH, channels, cost, x, 0, w, j * d, up, above, left)
+                left = cell(config, cost, x, 0, w, j * d, up, above, left)
                 above = up
                 store(old, j * count, left)
             store(values[block, unit], 0, left)

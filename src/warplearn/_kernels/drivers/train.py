@@ -1,599 +1,477 @@
 """Incremental training of a bank of models: the generalized gradient method, one example a step.
 
 A *task* is a group of models that see the same examples in the same order.  Their weight matrices
-stand in the lanes of one or more blocks, `size` consecutive lanes a model.  Models of a task differ
-in initial weights, learning rate, parameters of the loss, strength of the penalty and targets.
-
-A task with a single matrix has the rows of that matrix in lanes instead (see `lone`).
+stand in the lanes of one or more blocks, `size` consecutive lanes a model (see `banks`).  Models of
+a task differ in initial weights, learning rate, parameters of the loss, strength of the penalty and
+targets.
 
 A step scores one series against all matrices, lets the loss turn the outputs of each model into
-slopes, and adds `-rate * slope * x` along the active paths.  After each epoch the risk and the
-mistakes on the training examples are computed with the weights as they are; the best weights of
-every model are kept, and a model that has reached its end is left alone.
+slopes, and adds `-rate * slope * x` along the active paths.  After each epoch the models are judged
+with the weights as they are (see `judging`); the best weights of every model are kept, and a model
+that has come to its end is left alone.
 
-A penalty makes every step touch every weight.  Not so L2 with the elastic inner product: shrinking
-W is a change of scale, and paths and scores scale with W, so a number beside the matrix will do
-until the end of the epoch (`scaled`).
+A penalty makes every step touch every weight.  L2 shrinkage is deferred if the cost is the elastic
+inner product: paths and scores scale with W, so one scale for each matrix is kept beside it until
+the end of the epoch (`scaled`).
 """
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numba import njit, prange
 
-from warplearn._kernels.drivers.blocks import pack, unpack
-from warplearn._kernels.drivers.parts import (
-    model_mistake,
-    model_slopes,
-    model_value,
-    penalty_slope,
-    penalty_value,
-    rate_at,
-    with_parameters,
+from warplearn._kernels.drivers.banks import (
+    add_gradient,
+    room_for_bank,
+    score_cases,
+    score_example,
 )
-from warplearn._kernels.recursion.backward import backward
-from warplearn._kernels.recursion.forward import forward
-from warplearn._kernels.recursion.grid import Band, lane_limits, room_for_limits
-from warplearn._kernels.recursion.lone import lone_backward, lone_forward, unskew
-from warplearn._kernels.simd.records import ZERO, Static, number, switch
-from warplearn._kernels.simd.vector import (
-    BANK,
-    BATCH,
-    absolute,
-    aligned_empty,
-    fill,
-    like,
-    load,
-    store,
-    where,
-)
-from warplearn._kernels.simd.vector import total as sum_of
+from warplearn._kernels.drivers.components import model_slopes, rate_at, with_parameters
+from warplearn._kernels.drivers.judging import RUNNING, Progress, add_losses, judge
+from warplearn._kernels.drivers.weights import blend, fold, penalties, project, shrink, unit_of
+from warplearn._kernels.simd.arrays import aligned_empty, fill
+from warplearn._kernels.simd.compiling import inlined, inner
+from warplearn._kernels.simd.constants import ZERO, value_of
 
-_NO, _YES = Static(0), Static(1)
 _TABLE_ROWS = 256
-_GROUP = 16  # matrices that are taken out of their lanes at a time
-_NEGLIGIBLE = 1e-30
 _SMALLEST_SCALE = 1e-3
 
-# Why a model's training ended.
-RUNNING, PERFECT, STALE, DIVERGED = 0, 1, 2, 3
+
+class Components(NamedTuple):
+    """The records that a kernel is compiled for."""
+
+    cost: Any
+    loss: Any
+    penalty: Any
+    schedule: Any
 
 
-@njit(nogil=True)
-def greatest(lengths):
-    """The greatest length."""
-    most = 0
-    for length in lengths:
-        most = max(most, length)
-    return most
+class Models(NamedTuple):
+    """The models of all tasks.
+
+    How many a task has, outputs of a model, the row of the targets of each output (tasks, units),
+    which examples a task sees, and learning rates, strengths of the penalty and parameters of the
+    loss (tasks, models, ...).
+    """
+
+    counts: Any
+    size: int
+    target_of: Any
+    examples_of: Any
+    eta: Any
+    lam: Any
+    loss_parameters: Any
 
 
-# How a step is made: with matrices in lanes (a bank), or with the rows of a lone matrix in lanes.
+class Examples(NamedTuple):
+    """Examples of all splits.
+
+    Orders (splits, epochs, cases), of which the first `counts` cases are used; weights (splits, all
+    cases), targets (rows, all cases), and examples that are held out to judge by (splits, cases).
+    """
+
+    orders: Any
+    counts: Any
+    weights: Any
+    targets: Any
+    held_out: Any
+    held_out_counts: Any
 
 
-def _score(lone, lanes, channels, banded, cost, data, case, shape, matrices, work, f):
-    """Score one series against the matrices of a task, without the biases."""
-    raise NotImplementedError
+class Weights(NamedTuple):
+    """Weights and biases: the latest, the best, and means over epochs, which may be empty."""
+
+    matrices: Any
+    bias: Any
+    best: Any
+    best_bias: Any
+    mean: Any
+    mean_bias: Any
 
 
-def _score_bank(lone, lanes, channels, banded, cost, data, case, shape, matrices, work, f):
-    x, x_stride, lengths = data
-    m, band = shape[0], Band(shape[1], shape[2])
-    kept, ends, values, low, high, hull, rows, _, steps, _, _ = work
-    count, d = number(lanes), number(channels)
-    k = lengths[case]
-    fill(ends, k - 1)
-    if number(banded):
-        fill(rows, k)
-        lane_limits(lanes, band, rows, k, m, low, high, hull)
-    for block in range(len(matrices)):
-        best = forward(
-            lanes, BANK, channels, _YES, banded, cost, x, case * x_stride, matrices[block], 0,
-            m * d, m, ends, k, k, low, high, hull, kept, steps[block],
-        )  # fmt: skip
-        store(values, 0, best)
-        for lane in range(count):
-            f[block * count + lane] = values[lane]
+class History(NamedTuple):
+    """Risks and mistakes after each epoch, (tasks, models, epochs)."""
+
+    risks: Any
+    mistakes: Any
 
 
-def _score_lone(lone, lanes, channels, banded, cost, data, case, shape, matrices, work, f):
-    x, x_stride, lengths = data
-    kept, _, _, _, _, _, _, series, steps, _, _ = work
-    k = lengths[case]
-    for i in range(len(series)):
-        series[i] = x[case * x_stride + i] if i < k else 0
-    f[0] = lone_forward(lanes, cost, series, k, matrices[0], shape[0], kept, steps[0])
+class Run(NamedTuple):
+    """How many epochs to train; how many were before, for the schedule, and in the mean.
+
+    `first_epoch` counts those of earlier training, `epochs_before` those of this one.  `max_norm`
+    is the radius of the ball that parameters are projected onto, or 0.
+    """
+
+    epochs: int
+    first_epoch: int
+    epochs_before: int
+    averaged_before: int
+    max_norm: float
 
 
-def _update(lone, lanes, channels, cost, data, case, m, matrix, block, factors, wanted, work):
-    """Add `factors` times the generalized gradient of the scores to a block of matrices."""
-    raise NotImplementedError
+class _TaskModels(NamedTuple):
+    """The models of one task; see `Models`."""
+
+    count: int
+    size: int
+    target_of: Any
+    eta: Any
+    lam: Any
+    loss_parameters: Any
 
 
-def _update_bank(lone, lanes, channels, cost, data, case, m, matrix, block, factors, wanted, work):
-    x, x_stride, lengths = data
-    _, ends, values, _, _, _, _, _, steps, marks, cells = work
-    k = lengths[case]
-    backward(
-        lanes, BANK, channels, _NO, _YES, _NO, _NO, cost,
-        x, case * x_stride, matrix, 0, m * number(channels), m, ends, k, k, steps[block], wanted,
-        factors, x, 0, matrix, 0, values, marks, cells,
-    )  # fmt: skip
+class _TaskExamples(NamedTuple):
+    """The examples of one task; see `Examples`."""
+
+    order: Any
+    weights: Any
+    targets: Any
+    held_out: Any
 
 
-def _update_lone(lone, lanes, channels, cost, data, case, m, matrix, block, factors, wanted, work):
-    series, steps = work[7], work[8]
-    lone_backward(lanes, series, data[2][case], m, steps[0], factors[0], matrix)
+class _Outputs(NamedTuple):
+    """For each unit: output, target, slope of the loss, scale of the matrix, learning rate."""
+
+    f: Any
+    y: Any
+    slopes: Any
+    scale: Any
+    rates: Any
 
 
-def _plain(lone, lanes, tile, matrices, first, many, n, m, d, plain):
-    """Copy the matrices of some outputs, from `first` on, out of their lanes."""
-    raise NotImplementedError
+class _Lanes(NamedTuple):
+    """For each lane a factor of the gradient, scratch, an amount to shrink by, a share to blend by.
+
+    The first two have the dtype of the weights, the others double precision.
+    """
+
+    factors: Any
+    scratch: Any
+    amounts: Any
+    shares: Any
 
 
-def _plain_bank(lone, lanes, tile, matrices, first, many, n, m, d, plain):
-    block = first // number(lanes)
-    unpack(lanes, tile, matrices[block], first % number(lanes), many, n * m * d, plain)
+class _Verdict(NamedTuple):
+    """For each model risk, mistakes, and whether it is at its best; room for a table of scores."""
+
+    risks: Any
+    mistakes: Any
+    better: Any
+    table: Any
 
 
-def _plain_lone(lone, lanes, tile, matrices, first, many, n, m, d, plain):
-    unskew(number(lanes), matrices[0], n, m, plain)
+@inlined
+def _task_models(models, task):
+    return _TaskModels(
+        models.counts[task],
+        models.size,
+        models.target_of[task],
+        models.eta[task],
+        models.lam[task],
+        models.loss_parameters[task],
+    )
 
 
-switch(_score, _score_bank, _score_lone)
-switch(_update, _update_bank, _update_lone)
-switch(_plain, _plain_bank, _plain_lone)
+@inlined
+def _task_examples(examples, split):
+    return _TaskExamples(
+        examples.orders[split, :, : examples.counts[split]],
+        examples.weights[split],
+        examples.targets,
+        examples.held_out[split, : examples.held_out_counts[split]],
+    )
 
 
-@njit(nogil=True)
-def _score_cases(plan, cost, data, cases, shape, used, matrices, table):
-    """Score some series, a row of `table` each: here lanes are series, some matrices at a time."""
-    lanes, channels, banded, lone = plan[:4]
-    tile, wide = plan[7], plan[8]
-    x, x_stride, lengths = data
-    m, band, mask = shape[0], Band(shape[1], shape[2]), shape[3]
-    d, count = number(channels), number(wide)
-    n = greatest(lengths)
-    group = 1 if number(lone) else min(_GROUP, number(lanes))
-    plain = np.empty(group * n * m * d, x.dtype)
-    block, kept = aligned_empty(n * d * count, x), aligned_empty(m * count, x)
-    ends, values = aligned_empty(count, x), aligned_empty(count, x)
-    starts, rows = np.empty(count, np.int64), np.empty(count, np.int64)
-    low, high, hull = room_for_limits(wide, banded, n, x)
-    steps = np.empty(0, mask.dtype)
-    for first_unit in range(0, used, group):
-        _plain(lone, lanes, tile, matrices, first_unit, group, n, m, d, plain)
-        for first in range(0, len(cases), count):
-            shortest, longest = n, ZERO
-            for lane in range(count):
-                case = cases[min(first + lane, len(cases) - 1)]
-                starts[lane], rows[lane] = case * x_stride, lengths[case]
-                ends[lane] = rows[lane] - 1
-                shortest, longest = min(shortest, rows[lane]), max(longest, rows[lane])
-            pack(wide, tile, x, starts, 0, longest * d, block)
-            if number(banded):
-                lane_limits(wide, band, rows, longest, m, low, high, hull)
-            for unit in range(first_unit, min(first_unit + group, used)):
-                best = forward(
-                    wide, BATCH, channels, _NO, banded, cost, block, 0,
-                    plain, (unit - first_unit) * n * m * d, m * d, m, ends, shortest, longest,
-                    low, high, hull, kept, steps,
-                )  # fmt: skip
-                store(values, 0, best)
-                for lane in range(min(count, len(cases) - first)):
-                    table[first + lane, unit] = values[lane]
+@inlined
+def _task_weights(weights, task):
+    mean = min(task, len(weights.mean) - 1)  # there is one empty mean without averaging
+    return Weights(
+        weights.matrices[task],
+        weights.bias[task],
+        weights.best[task],
+        weights.best_bias[task],
+        weights.mean[mean],
+        weights.mean_bias[mean],
+    )
 
 
-@njit(nogil=True, forceinline=True)
-def _unit(lone, lanes, block, lane):
-    """The output that a lane of a block belongs to."""
-    return block if number(lone) else block * number(lanes) + lane
+@inlined
+def _task_progress(progress, task):
+    return Progress(
+        progress.status[task],
+        progress.mistakes[task],
+        progress.risk[task],
+        progress.stale[task],
+        progress.epochs[task],
+    )
 
 
-@njit(nogil=True)
-def _targets(case, targets, target_of, y):
+@inner
+def _set_rates(schedule, models, status, t, rates):
+    """The learning rate of each unit in epoch t, 0 for models that have come to their end.
+
+    Returns whether a running model has a penalty.
+    """
+    fill(rates, 0.0)
+    shrinks = False
+    for model in range(models.count):
+        if status[model] == RUNNING:
+            for unit in range(model * models.size, (model + 1) * models.size):
+                rates[unit] = rate_at(schedule, models.eta[model], t)
+                shrinks = shrinks or models.lam[model] > 0.0
+    return shrinks
+
+
+@inlined
+def _read_targets(case, targets, target_of, y):
     """The targets of one example, an output each."""
     for unit in range(len(y)):
         y[unit] = targets[target_of[unit], case]
 
 
-@njit(nogil=True)
-def _shrink(lanes, penalty, amounts, matrix, scratch):
-    """One step down the penalty, by `amounts` (a number a lane).
-
-    Weights that only ever shrink become denormal numbers, on which CPUs are slow: they end at 0.
-    """
-    count = number(lanes)
-    for lane in range(count):
-        scratch[lane] = amounts[lane]
-    amount = load(lanes, scratch, 0)
-    for at in range(0, len(matrix), count):
-        w = load(lanes, matrix, at)
-        w = w - amount * penalty_slope(penalty, w)
-        store(matrix, at, where(absolute(w) < _NEGLIGIBLE, like(w, 0.0), w))
+@inlined
+def _find_slopes(loss, models, examples, case, bias, outputs):
+    """Turn scores into outputs, and these into slopes of the loss."""
+    f, y, slopes, scale = outputs.f, outputs.y, outputs.slopes, outputs.scale
+    for unit in range(len(f)):
+        f[unit] = scale[unit] * f[unit] + bias[unit]
+    _read_targets(case, examples.targets, models.target_of, y)
+    size, loss_parameters = models.size, models.loss_parameters
+    for model in range(models.count):
+        own = with_parameters(loss, loss_parameters, model)
+        model_slopes(own, y, f, slopes, model * size, size)
 
 
-@njit(nogil=True)
-def _fold(lone, lanes, below, scale, matrices, scratch):
-    """Multiply the matrices whose scale is less than `below` by it; the scale becomes 1."""
-    count = number(lanes)
+@inlined
+def _move_biases(plan, models, weight, weights, outputs, scratch):
+    """Turn slopes into steps, and make those of the biases and of the scales."""
+    slopes, scale, rates = outputs.slopes, outputs.scale, outputs.rates
+    bias, lam, size = weights.bias, models.lam, models.size
+    units = models.count * size
+    folds = False
+    for unit in range(units):
+        slopes[unit] *= -rates[unit] * weight
+        bias[unit] += slopes[unit]
+        if value_of(plan.scaled):
+            scale[unit] *= 1.0 - 2.0 * rates[unit] * weight * lam[unit // size]
+            folds = folds or scale[unit] < _SMALLEST_SCALE
+    if value_of(plan.scaled):
+        if folds:
+            fold(plan.lone, plan.lanes, _SMALLEST_SCALE, scale, weights.matrices, scratch)
+        for unit in range(units):
+            slopes[unit] /= scale[unit]
+
+
+@inlined
+def _factors_of(plan, units, slopes, block, factors):
+    """The factors of a block's lanes; returns the lanes, as bits, whose factor is not 0."""
+    chosen = ZERO
+    for lane in range(value_of(plan.lanes)):
+        unit = unit_of(plan.lone, plan.lanes, block, lane)
+        factors[lane] = slopes[unit] if unit < units else 0.0
+        if factors[lane] != 0.0:
+            chosen |= 1 << lane
+    return chosen
+
+
+@inlined
+def _shrink_block(plan, penalty, models, weight, rates, block, matrix, lanes):
+    """Make the step of the penalty in a block of matrices."""
+    units = models.count * models.size
+    for lane in range(value_of(plan.lanes)):
+        unit = unit_of(plan.lone, plan.lanes, block, lane)
+        strength = models.lam[unit // models.size] if unit < units else 0.0
+        lanes.amounts[lane] = rates[unit] * weight * strength
+    shrink(plan.lanes, penalty, lanes.amounts, matrix, lanes.scratch)
+
+
+@inner
+def _step(plan, components, series, case, grids, models, examples, weights, outputs, lanes, room,
+          shrinks):  # fmt: skip
+    """One example: score it, and move all models against their slopes."""
+    weight, cost, matrices, m = examples.weights[case], components.cost, weights.matrices, grids.m
+    score_example(plan.lone, plan, cost, series, case, grids, matrices, room, outputs.f)
+    _find_slopes(components.loss, models, examples, case, weights.bias, outputs)
+    _move_biases(plan, models, weight, weights, outputs, lanes.scratch)
+    units, factors = models.count * models.size, lanes.factors
     for block in range(len(matrices)):
-        for lane in range(count):
-            own = scale[_unit(lone, lanes, block, lane)]
-            scratch[lane] = own if own < below else 1.0
-        factor = load(lanes, scratch, 0)
-        for at in range(0, matrices.shape[1], count):
-            w = load(lanes, matrices[block], at) * factor
-            store(matrices[block], at, where(absolute(w) < _NEGLIGIBLE, like(w, 0.0), w))
-    for unit in range(len(scale)):
-        if scale[unit] < below:
-            scale[unit] = 1.0
+        matrix = matrices[block]
+        chosen = _factors_of(plan, units, outputs.slopes, block, factors)
+        if value_of(plan.penalised) and shrinks and not value_of(plan.scaled):
+            _shrink_block(
+                plan, components.penalty, models, weight, outputs.rates, block, matrix, lanes
+            )
+        if chosen:
+            add_gradient(
+                plan.lone, plan, cost, series, case, m, matrix, block, factors, chosen, room
+            )
 
 
-@njit(nogil=True)
-def _penalties(lanes, penalty, matrix, out):
-    """The penalty of each lane's matrix."""
-    total = like(load(lanes, matrix, 0), 0.0)
-    for at in range(0, len(matrix), number(lanes)):
-        total = total + penalty_value(penalty, load(lanes, matrix, at))
-    store(out, 0, total)
+@inner
+def _finish_epoch(plan, models, weights, outputs, lanes, max_norm, in_mean):
+    """Fold the scales in, project, and take the mean over `in_mean` epochs."""
+    matrices, bias = weights.matrices, weights.bias
+    if value_of(plan.scaled):
+        fold(plan.lone, plan.lanes, np.inf, outputs.scale, matrices, lanes.scratch)
+    if max_norm > 0.0:
+        project(
+            plan.lone, plan.lanes, max_norm, matrices, bias, models.size, models.count,
+            lanes.scratch,
+        )  # fmt: skip
+    if value_of(plan.averaged):
+        fill(lanes.shares, 1.0 / in_mean)
+        for block in range(len(matrices)):
+            blend(plan.lanes, lanes.shares, matrices[block], weights.mean[block], lanes.scratch)
+        for unit in range(len(bias)):
+            weights.mean_bias[unit] += (bias[unit] - weights.mean_bias[unit]) / in_mean
 
 
-@njit(nogil=True)
-def _norms(lanes, matrix, out):
-    """The squared norm of each lane's matrix."""
-    total = like(load(lanes, matrix, 0), 0.0)
-    for at in range(0, len(matrix), number(lanes)):
-        w = load(lanes, matrix, at)
-        total = total + w * w
-    store(out, 0, total)
-
-
-@njit(nogil=True)
-def _blend(lanes, shares, source, target, scratch):
-    """Move each lane of `target` to `source` by a share from 0 to 1; 1 copies exactly."""
-    for lane in range(number(lanes)):
-        scratch[lane] = shares[lane]
-    share = load(lanes, scratch, 0)
-    one = like(share, 1.0)
-    for at in range(0, len(target), number(lanes)):
-        new, old = load(lanes, source, at), load(lanes, target, at)
-        moved = where(share >= one, new, old + share * (new - old))
-        store(target, at, where(share > 0.0, moved, old))
-
-
-@njit(nogil=True)
-def _project(lone, lanes, limit, matrices, bias, size, models, scratch):
-    """Project the parameters of every model onto the ball of radius `limit`."""
-    count = number(lanes)
-    norms = np.zeros(models)
-    for unit in range(models * size):
-        norms[unit // size] += bias[unit] * bias[unit]
-    for block in range(len(matrices)):
-        _norms(lanes, matrices[block], scratch)
-        for lane in range(count):
-            unit = _unit(lone, lanes, block, lane)
-            if unit < models * size:
-                norms[unit // size] += scratch[lane]
-    for unit in range(models * size):
-        if norms[unit // size] > limit * limit:
-            bias[unit] *= limit / np.sqrt(norms[unit // size])
-    for block in range(len(matrices)):
-        for lane in range(count):
-            unit = _unit(lone, lanes, block, lane)
-            if unit < models * size and norms[unit // size] > limit * limit:
-                factor = limit / np.sqrt(norms[unit // size])
-                for at in range(lane, matrices.shape[1], count):
-                    matrices[block, at] *= matrices.dtype.type(factor)
-
-
-@njit(nogil=True, cache=True)
-def judge(t, risks, mistakes, rules, status, mistakes_of, risk_of, stale_of, epoch_of, better):
-    """After epoch t: which models are at their best (`better`), and which at their end."""
-    by_risk, stop_perfect, patience, tol, _ = rules
-    for model in range(len(risks)):
-        better[model] = False
-        if status[model] != RUNNING:
-            continue
-        epoch_of[model] = t + 1
-        if not np.isfinite(risks[model]):
-            status[model] = DIVERGED
-            continue
-        fewer = mistakes[model] < mistakes_of[model]
-        as_few = mistakes[model] == mistakes_of[model]
-        lower = risks[model] < risk_of[model]
-        progress = risks[model] < risk_of[model] - tol if by_risk else fewer
-        stale_of[model] = 0 if progress else stale_of[model] + 1
-        if lower if by_risk else fewer or (as_few and lower):
-            better[model] = True
-            mistakes_of[model] = mistakes[model]
-            risk_of[model] = risks[model]
-        if stop_perfect and mistakes[model] == 0.0:
-            status[model] = PERFECT
-        elif stale_of[model] >= patience:
-            status[model] = STALE
-
-
-@njit(nogil=True, cache=True)
-def slopes_of(loss, loss_parameters, size, y, f, slopes):
-    """Slopes of the loss for a table of outputs (cases, units); `y` are the targets."""
-    for case in range(len(f)):
-        for model in range(len(loss_parameters)):
-            own = with_parameters(loss, loss_parameters, model)
-            model_slopes(own, y[case], f[case], slopes[case], model * size, size)
-
-
-@njit(nogil=True, cache=True)
-def risks_of(loss, loss_parameters, size, y, f, weights, risks, mistakes):
-    """Weighted mean loss and number of mistakes of each model."""
+@inner
+def _find_risks(plan, components, series, cases, grids, models, examples, judged, bias, outputs,
+                verdict):  # fmt: skip
+    """Weighted mean losses and numbers of mistakes on some examples."""
+    f, y, table, risks = outputs.f, outputs.y, verdict.table, verdict.risks
     fill(risks, 0.0)
-    fill(mistakes, 0.0)
-    total = 0.0
-    for case in range(len(f)):
-        total += weights[case]
-        for model in range(len(loss_parameters)):
-            own = with_parameters(loss, loss_parameters, model)
-            risks[model] += weights[case] * model_value(own, y[case], f[case], model * size, size)
-            mistakes[model] += model_mistake(own, y[case], f[case], model * size, size)
-    for model in range(len(risks)):
+    fill(verdict.mistakes, 0.0)
+    used, total = models.count * models.size, 0.0
+    for first in range(0, len(cases), len(table)):
+        some = cases[first : first + len(table)]
+        score_cases(plan, components.cost, series, some, grids, used, judged, table)
+        for position in range(len(some)):
+            weight = examples.weights[some[position]]
+            total += weight
+            for unit in range(len(f)):
+                f[unit] = table[position, unit] + bias[unit]
+            _read_targets(some[position], examples.targets, models.target_of, y)
+            add_losses(
+                components.loss, models.loss_parameters, models.size, y, f, weight, risks,
+                verdict.mistakes,
+            )  # fmt: skip
+    for model in range(models.count):
         risks[model] /= total
 
 
-@njit(nogil=True, cache=True)
-def penalty_of(lanes, penalty, weights, slopes):
-    """The penalty of weights, and its derivative; their number is a multiple of the lanes."""
-    total = like(load(lanes, weights, 0), 0.0)
-    for at in range(0, len(weights), number(lanes)):
-        w = load(lanes, weights, at)
-        total = total + penalty_value(penalty, w)
-        store(slopes, at, penalty_slope(penalty, w))
-    return sum_of(total)
+@inner
+def _add_penalties(plan, penalty, models, judged, risks, scratch):
+    """Add the penalty of each model to its risk."""
+    for block in range(len(judged)):
+        penalties(plan.lanes, penalty, judged[block], scratch)
+        for lane in range(value_of(plan.lanes)):
+            unit = unit_of(plan.lone, plan.lanes, block, lane)
+            if unit < models.count * models.size:
+                model = unit // models.size
+                risks[model] += models.lam[model] * scratch[lane]
 
 
-@njit(nogil=True)
+@inner
+def _keep_best(plan, models, judged, bias, weights, better, lanes):
+    """Keep the parameters of the models that are at their best."""
+    size, units, best_bias, shares = (
+        models.size,
+        models.count * models.size,
+        weights.best_bias,
+        lanes.shares,
+    )
+    for unit in range(units):
+        if better[unit // size]:
+            best_bias[unit] = bias[unit]
+    for block in range(len(judged)):
+        copies = False
+        for lane in range(value_of(plan.lanes)):
+            unit = unit_of(plan.lone, plan.lanes, block, lane)
+            shares[lane] = 1.0 if unit < units and better[unit // size] else 0.0
+            copies = copies or shares[lane] > 0.0
+        if copies:
+            blend(plan.lanes, shares, judged[block], weights.best[block], lanes.scratch)
+
+
+@inner
+def _write_history(history, task, epoch, status, verdict):
+    """Write the risks and mistakes of the models that are still running."""
+    for model in range(len(verdict.risks)):
+        if status[model] == RUNNING:
+            history.risks[task, model, epoch] = verdict.risks[model]
+            history.mistakes[task, model, epoch] = verdict.mistakes[model]
+
+
+@inner
 def _train_task(
-    plan,
-    parts,
-    data,
-    shape,
-    models_of,
-    examples,
-    parameters,
-    weights,
-    rules,
-    state,
-    epochs,
-    task,
-):
-    lanes, channels, banded, lone, penalised, scaled, averaged = plan[:7]
-    cost, loss, penalty, schedule = parts
-    lengths = data[2]
-    m, mask = shape[0], shape[3]
-    size, split = models_of[1], models_of[3][task]
-    models, target_of = models_of[0][task], models_of[2][task]
-    order = examples[0][split, :, : examples[1][split]]
-    example_weights, targets = examples[2][split], examples[3]
-    held_out = examples[4][split, : examples[5][split]]
-    eta, lam, loss_parameters = (
-        parameters[0][task],
-        parameters[1][task],
-        parameters[2][task],
+    plan, components, series, grids, models_of, examples_of, weights_of, rules, progress_of,
+    history, run, task,
+):  # fmt: skip
+    models, weights = _task_models(models_of, task), _task_weights(weights_of, task)
+    examples = _task_examples(examples_of, models_of.examples_of[task])
+    progress = _task_progress(progress_of, task)
+    order, held_out, matrices = examples.order, examples.held_out, weights.matrices
+    count, units = value_of(plan.lanes), len(weights.bias)
+    room = room_for_bank(plan, series.lengths, grids, matrices)
+    lanes = _Lanes(
+        aligned_empty(count, matrices),
+        aligned_empty(count, matrices),
+        np.zeros(count),
+        np.zeros(count),
     )
-    matrices, bias = weights[0][task], weights[1][task]
-    best_matrices, best_bias = weights[2][task], weights[3][task]
-    mean = min(task, len(weights[4]) - 1)  # there are none without averaging
-    mean_matrices, mean_bias = weights[4][mean], weights[5][mean]
-    limit = rules[-1]
-    status, mistakes_of, risk_of = state[0][task], state[1][task], state[2][task]
-    stale_of, epoch_of = state[3][task], state[4][task]
-    history, mistakes_history = state[5][task], state[6][task]
-    first_epoch, epochs_before, averaged_before = state[7], state[8], state[9]
-
-    count = number(lanes)
-    blocks, n = len(matrices), greatest(lengths)
-    units = len(bias)
-    values = aligned_empty(count, matrices[0])
-    low, high, hull = room_for_limits(lanes, banded, n, values)
-    work = (
-        aligned_empty((m + 1) * count, values),
-        aligned_empty(count, values),
-        values,
-        low,
-        high,
-        hull,
-        np.empty(count, np.int64),
-        aligned_empty((n + count - 1) // count * count, values),
-        np.empty((blocks, 2 * (n + count) * (m + count)), mask.dtype),
-        np.empty(m, np.int64),
-        np.empty((0, 3), np.int64),
+    outputs = _Outputs(
+        np.zeros(units), np.zeros(units), np.zeros(units), np.ones(units), np.zeros(units)
     )
-    scratch, factors = aligned_empty(count, values), aligned_empty(count, values)
-    f, y, slopes = np.zeros(units), np.zeros(units), np.zeros(units)
-    scale = np.ones(units)
-    rates, amounts, shares = np.zeros(units), np.zeros(count), np.zeros(count)
-    most_judged = max(order.shape[1], len(held_out))
-    table = np.zeros((min(_TABLE_ROWS, most_judged), units), matrices.dtype)
-    risks, mistakes = np.zeros(models), np.zeros(models)
-    better = np.zeros(models, np.bool_)
+    rows = min(_TABLE_ROWS, max(order.shape[1], len(held_out)))
+    verdict = _Verdict(
+        np.zeros(models.count),
+        np.zeros(models.count),
+        np.zeros(models.count, np.bool_),
+        np.zeros((rows, units), matrices.dtype),
+    )
+    judged, bias = matrices, weights.bias
+    if value_of(plan.averaged):
+        judged, bias = weights.mean, weights.mean_bias
 
-    for epoch in range(epochs):
-        running = 0
-        for model in range(models):
-            running += status[model] == RUNNING
-        if running == 0:
+    for epoch in range(run.epochs):
+        if not (progress.status[: models.count] == RUNNING).any():
             break
-        t = epochs_before + epoch
-        fill(rates, 0.0)
-        shrinks = False
-        for model in range(models):
-            if status[model] == RUNNING:
-                for unit in range(model * size, (model + 1) * size):
-                    rates[unit] = rate_at(schedule, eta[model], first_epoch + t)
-                    shrinks = shrinks or lam[model] > 0.0
-
-        for position in range(order.shape[1]):
-            case = order[epoch, position]
-            weight = example_weights[case]
-            _score(
-                lone,
-                lanes,
-                channels,
-                banded,
-                cost,
-                data,
-                case,
-                shape,
-                matrices,
-                work,
-                f,
-            )
-            for unit in range(units):
-                f[unit] = scale[unit] * f[unit] + bias[unit]
-            _targets(case, targets, target_of, y)
-            for model in range(models):
-                own = with_parameters(loss, loss_parameters, model)
-                model_slopes(own, y, f, slopes, model * size, size)
-            fold = False
-            for unit in range(models * size):
-                slopes[unit] *= -rates[unit] * weight
-                bias[unit] += slopes[unit]
-                if number(scaled):
-                    scale[unit] *= 1.0 - 2.0 * rates[unit] * weight * lam[unit // size]
-                    fold = fold or scale[unit] < _SMALLEST_SCALE
-            if number(scaled):
-                if fold:
-                    _fold(lone, lanes, _SMALLEST_SCALE, scale, matrices, scratch)
-                for unit in range(models * size):
-                    slopes[unit] /= scale[unit]
-            for block in range(blocks):
-                wanted = ZERO
-                for lane in range(count):
-                    unit = _unit(lone, lanes, block, lane)
-                    factors[lane] = slopes[unit] if unit < models * size else 0.0
-                    if factors[lane] != 0.0:
-                        wanted |= 1 << lane
-                if number(penalised) and shrinks and not number(scaled):
-                    for lane in range(count):
-                        unit = _unit(lone, lanes, block, lane)
-                        strength = lam[unit // size] if unit < models * size else 0.0
-                        amounts[lane] = rates[unit] * weight * strength
-                    _shrink(lanes, penalty, amounts, matrices[block], scratch)
-                if wanted:
-                    _update(
-                        lone, lanes, channels, cost, data, case, m, matrices[block], block,
-                        factors, wanted, work,
-                    )  # fmt: skip
-
-        if number(scaled):
-            _fold(lone, lanes, np.inf, scale, matrices, scratch)
-        if limit > 0.0:
-            _project(lone, lanes, limit, matrices, bias, size, models, scratch)
-        judged, judged_bias = matrices, bias
-        if number(averaged):
-            in_mean = averaged_before + t + 1.0
-            for block in range(blocks):
-                fill(shares, 1.0 / in_mean)
-                _blend(lanes, shares, matrices[block], mean_matrices[block], scratch)
-            for unit in range(units):
-                mean_bias[unit] += (bias[unit] - mean_bias[unit]) / in_mean
-            judged, judged_bias = mean_matrices, mean_bias
-
-        fill(risks, 0.0)
-        fill(mistakes, 0.0)
-        total = 0.0
-        judged_cases = held_out if len(held_out) else order[epoch]
-        for first in range(0, len(judged_cases), len(table)):
-            cases = judged_cases[first : first + len(table)]
-            _score_cases(plan, cost, data, cases, shape, models * size, judged, table)
-            for position in range(len(cases)):
-                case = cases[position]
-                weight = example_weights[case]
-                total += weight
-                for unit in range(units):
-                    f[unit] = table[position, unit] + judged_bias[unit]
-                _targets(case, targets, target_of, y)
-                for model in range(models):
-                    own = with_parameters(loss, loss_parameters, model)
-                    risks[model] += weight * model_value(own, y, f, model * size, size)
-                    mistakes[model] += model_mistake(own, y, f, model * size, size)
-        for model in range(models):
-            risks[model] /= total
-        if number(penalised):
-            for block in range(blocks):
-                _penalties(lanes, penalty, judged[block], scratch)
-                for lane in range(count):
-                    unit = _unit(lone, lanes, block, lane)
-                    if unit < models * size:
-                        risks[unit // size] += lam[unit // size] * scratch[lane]
-
-        for model in range(models):
-            if status[model] == RUNNING:
-                history[model, epoch] = risks[model]
-                mistakes_history[model, epoch] = mistakes[model]
-        judge(
-            t,
-            risks,
-            mistakes,
-            rules,
-            status,
-            mistakes_of,
-            risk_of,
-            stale_of,
-            epoch_of,
-            better,
+        t = run.epochs_before + epoch
+        shrinks = _set_rates(
+            components.schedule, models, progress.status, run.first_epoch + t, outputs.rates
         )
-        for unit in range(models * size):
-            if better[unit // size]:
-                best_bias[unit] = judged_bias[unit]
-        for block in range(blocks):
-            copies = False
-            for lane in range(count):
-                unit = _unit(lone, lanes, block, lane)
-                shares[lane] = 1.0 if unit < models * size and better[unit // size] else 0.0
-                copies = copies or shares[lane] > 0.0
-            if copies:
-                _blend(lanes, shares, judged[block], best_matrices[block], scratch)
+        for position in range(order.shape[1]):
+            _step(
+                plan, components, series, order[epoch, position], grids, models, examples, weights,
+                outputs, lanes, room, shrinks,
+            )  # fmt: skip
+        in_mean = run.averaged_before + t + 1.0
+        _finish_epoch(plan, models, weights, outputs, lanes, run.max_norm, in_mean)
+        cases = held_out if len(held_out) else order[epoch]
+        _find_risks(
+            plan, components, series, cases, grids, models, examples, judged, bias, outputs, verdict
+        )
+        if value_of(plan.penalised):
+            _add_penalties(plan, components.penalty, models, judged, verdict.risks, lanes.scratch)
+        _write_history(history, task, epoch, progress.status, verdict)
+        judge(t, verdict.risks, verdict.mistakes, rules, progress, verdict.better)
+        _keep_best(plan, models, judged, bias, weights, verdict.better, lanes)
 
 
 @njit(nogil=True, cache=True)
 def train_serial(
-    plan,
-    parts,
-    data,
-    shape,
-    models_of,
-    examples,
-    parameters,
-    weights,
-    rules,
-    state,
-    epochs,
+    plan, components, series, grids, models, examples, weights, rules, progress, history, run
 ):
     """Run some epochs of all tasks, one task after the other."""
-    for task in range(len(models_of[0])):
+    for task in range(len(models.counts)):
         _train_task(
-            plan, parts, data, shape, models_of, examples, parameters, weights, rules, state,
-            epochs, task,
+            plan, components, series, grids, models, examples, weights, rules, progress, history,
+            run, task,
         )  # fmt: skip
 
 
 @njit(nogil=True, cache=True, parallel=True)
 def train_parallel(
-    plan,
-    parts,
-    data,
-    shape,
-    models_of,
-    examples,
-    parameters,
-    weights,
-    rules,
-    state,
-    epochs,
+    plan, components, series, grids, models, examples, weights, rules, progress, history, run
 ):
     """Run some epochs of all tasks, tasks side by side in threads."""
-    for task in prange(len(models_of[0])):
+    for task in prange(len(models.counts)):
         _train_task(
-            plan, parts, data, shape, models_of, examples, parameters, weights, rules, state,
-            epochs, np.int64(task),
+            plan, components, series, grids, models, examples, weights, rules, progress, history,
+            run, np.int64(task),
         )  # fmt: skip

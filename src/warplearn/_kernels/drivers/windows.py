@@ -17,7 +17,7 @@ minus infinity instead of zero, so that no pooling needs to know where the posit
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit, prange, types
@@ -25,19 +25,20 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from warplearn._kernels.drivers.evaluate import flat
-from warplearn._kernels.simd.records import Static, number
+from warplearn._kernels.simd.arrays import aligned_empty, fill, flat
+from warplearn._kernels.simd.compiling import inlined, inner
+from warplearn._kernels.simd.constants import Static, constants, value_of
 from warplearn._kernels.simd.threads import in_threads, thread_count
 from warplearn._kernels.simd.vector import (
-    _FUSE,
-    _address,
-    _spread,
-    aligned_empty,
-    fill,
+    FUSE,
+    address_of,
+    fields_of,
     lanes_for,
+    larger_of,
     load,
     maximum,
     splat,
+    spread,
     store,
     total,
     where,
@@ -52,145 +53,272 @@ ROWS, DILATION, PADDING, REPRESENTATION, CHANNELS_FROM, CHANNELS_TO, WEIGHTS_FRO
 SHARE, MAXIMUM, WINS, LOSSES = (1 << i for i in range(4))
 
 
+@constants
+class Plan(NamedTuple):
+    """What a kernel is compiled for.
+
+    Lanes, columns of the matrices, whether matrices have several channels, and the poolings.
+    """
+
+    lanes: Static
+    columns: Static
+    several: Static
+    poolings: Static
+
+
+class Group(NamedTuple):
+    """A row of the table of groups."""
+
+    rows: int
+    dilation: int
+    padding: int
+    representation: int
+    channels_from: int
+    channels_to: int
+    weights_from: int
+
+
+class Series(NamedTuple):
+    """Series (cases, representations, channels, time), and lengths (cases, representations)."""
+
+    values: Any
+    lengths: Any
+
+
+class Filters(NamedTuple):
+    """The table of groups, the channels and weights of all of them, and a bias for each matrix."""
+
+    groups: Any
+    picked: Any
+    weights: Any
+    biases: Any
+
+
+class Geometry(NamedTuple):
+    """How work space is laid out.
+
+    `margin` zeros stand before a series, series are `stride` apart, and there are at most
+    `positions` windows.
+    """
+
+    margin: int
+    stride: int
+    positions: int
+
+
+class Table(NamedTuple):
+    """Features (cases, width), flat; those of the first matrix start in column `first`."""
+
+    features: Any
+    width: int
+    first: int
+    per_filter: int
+
+
+class _Room(NamedTuple):
+    """Work space of a task.
+
+    One series with its margins; 0 for lanes that count, followed by minus infinity; the outputs of
+    a group, of which those of a matrix are `positions` apart; where channels begin in `series`.
+    """
+
+    series: Any
+    starts: Any
+    outputs: Any
+    channels: Any
+
+
+class _Window(NamedTuple):
+    """Elements x[at], x[at + step], ... of some rows, in channels that begin at `channels[c]`."""
+
+    x: Any
+    at: int
+    step: int
+    rows: int
+    channels: Any
+    n_channels: int
+
+
+class _Target(NamedTuple):
+    """Where outputs go: those of matrix g to outputs[at + g * stride]."""
+
+    outputs: Any
+    at: int
+    stride: int
+
+
+class _SlideCode:
+    """Emits the code of `_slide`; `kept` and `local` hold a vector for each (matrix, column)."""
+
+    def __init__(self, context, builder, columns, several, start):
+        self.context, self.builder, self.several, self.start = context, builder, several, start
+        self.grids = [(g, j) for j in range(columns) for g in range(_HALF.value)]
+        self.kept = {grid: cgutils.alloca_once(builder, start.type) for grid in self.grids}
+        self.local = {grid: cgutils.alloca_once(builder, start.type) for grid in self.grids}
+
+    def read_from(self, kind, window, weights_kind, weights, first):
+        """Set where windows and weights are read."""
+        self.kinds, self.window = fields_of(self.builder, kind, window)
+        self.weights_kind, self.weights = weights_kind, weights
+        self.weight = cgutils.alloca_once_value(self.builder, first)
+        self.element = cgutils.alloca_once_value(self.builder, self.window.at)
+
+    def address(self, kind, array, index, pointee):
+        return address_of(self.context, self.builder, kind, array, index, pointee)
+
+    def products(self, channel):
+        """x_i w_ij for each grid, of one channel; moves on to the next weights."""
+        builder, vector, word = self.builder, self.start.type, channel.type
+        place = self.address(self.kinds.channels, self.window.channels, channel, word)
+        index = builder.add(builder.load(place), builder.load(self.element))
+        xi = builder.load(self.address(self.kinds.x, self.window.x, index, vector), align=4)
+        result = {}
+        position = builder.load(self.weight)
+        for order, grid in enumerate(self.grids):
+            place = builder.add(position, word(order))
+            address = self.address(self.weights_kind, self.weights, place, vector.element)
+            wij = spread(builder, builder.load(address), vector.count)
+            result[grid] = builder.fmul(xi, wij, flags=FUSE)
+        builder.store(builder.add(position, word(len(self.grids))), self.weight)
+        return result
+
+    def scores(self):
+        """The local scores of a row: sums over the channels."""
+        builder, word = self.builder, self.window.n_channels.type
+        if not self.several:
+            return self.products(word(0))
+        for grid, product in self.products(word(0)).items():
+            builder.store(product, self.local[grid])
+        with cgutils.for_range(builder, builder.sub(self.window.n_channels, word(1))) as loop:
+            for grid, product in self.products(builder.add(loop.index, word(1))).items():
+                summed = builder.fadd(builder.load(self.local[grid]), product, flags=FUSE)
+                builder.store(summed, self.local[grid])
+        return {grid: builder.load(place) for grid, place in self.local.items()}
+
+    def row(self, best):
+        """A row of every grid; `best(j, up, diagonal, left)` is what leads to a cell."""
+        builder, scores = self.builder, self.scores()
+        left, diagonal = [None] * _HALF.value, [None] * _HALF.value
+        for g, j in self.grids:
+            up = builder.load(self.kept[g, j])
+            value = builder.fadd(best(j, up, diagonal[g], left[g]), scores[g, j], flags=FUSE)
+            builder.store(value, self.kept[g, j])
+            left[g], diagonal[g] = value, up
+
+    def first_row(self):
+        """In the first row a path can only come from the left."""
+        self.row(lambda j, up, diagonal, left: left if j else self.start)
+
+    def next_row(self):
+        """Any other row: the recursion of `forward`."""
+        builder = self.builder
+        builder.store(builder.add(builder.load(self.element), self.window.step), self.element)
+
+        def best(j, up, diagonal, left):
+            above = larger_of(builder, up, diagonal) if j else up
+            return larger_of(builder, above, left) if j else above
+
+        self.row(best)
+
+
 @intrinsic
-def _slide(
-    typingctx, half, columns, several, start, x, at, step, rows,
-    channels, first, stop, weights, w, outputs, out, stride,
-):  # fmt: skip
-    """Score the windows that begin at x[at], x[at + 1], ... against half a group of matrices.
+def _slide(typingctx, columns, several, start, window, weights, first, target):
+    """Score windows at consecutive positions against half a group of matrices.
 
     `start` is 0 for lanes that count and minus infinity for others.  Weights are read one after
-    the other, in the order (row, channel, column, matrix); `channels[first:stop]` says where the
-    channels begin in x.  The scores of matrix g go to outputs[out + g * stride].
+    the other, from `first` on, in the order (row, channel, column, matrix).
     """
-    m, count = columns.value, half.value
-    integer = types.intp
 
     def codegen(context, builder, sig, args):
-        (
-            _, _, _, start_value, x_value, at_value, step_value, rows_value,
-            channels_value, first_value, stop_value, weights_value, w_value,
-            outputs_value, out_value, stride_value,
-        ) = args  # fmt: skip
-        vector, word = start_value.type, w_value.type
-        one = word(1)
-        grids = [(g, j) for j in range(m) for g in range(count)]
-        kept = {grid: cgutils.alloca_once(builder, vector) for grid in grids}
-        local = {grid: cgutils.alloca_once(builder, vector) for grid in grids}
-        weight = cgutils.alloca_once_value(builder, w_value)
-        element = cgutils.alloca_once_value(builder, at_value)
-
-        def products(channel):
-            """x_i w_ij for each grid, of one channel; moves on to the next weights."""
-            where_ = _address(context, builder, channels, channels_value, channel, word)
-            index = builder.add(builder.load(where_), builder.load(element))
-            address = _address(context, builder, x, x_value, index, vector)
-            xi = builder.load(address, align=4)
-            found = {}
-            position = builder.load(weight)
-            for number_, grid in enumerate(grids):
-                place = builder.add(position, word(number_))
-                address = _address(context, builder, weights, weights_value, place, vector.element)
-                wij = _spread(builder, builder.load(address), vector.count)
-                found[grid] = builder.fmul(xi, wij, flags=_FUSE)
-            builder.store(builder.add(position, word(len(grids))), weight)
-            return found
-
-        def scores():
-            """The local scores of a row: sums over the channels."""
-            if not several.value:
-                return products(first_value)
-            for grid, product in products(first_value).items():
-                builder.store(product, local[grid])
-            more = builder.sub(stop_value, builder.add(first_value, one))
-            with cgutils.for_range(builder, more) as loop:
-                channel = builder.add(builder.add(first_value, one), loop.index)
-                for grid, product in products(channel).items():
-                    summed = builder.fadd(builder.load(local[grid]), product, flags=_FUSE)
-                    builder.store(summed, local[grid])
-            return {grid: builder.load(place) for grid, place in local.items()}
-
-        def larger(a, b):
-            return builder.select(builder.fcmp_ordered(">", a, b), a, b)
-
-        def row(best):
-            """A row of every grid; `best` gives what leads to a cell."""
-            found = scores()
-            left = [None] * count
-            diagonal = [None] * count
-            for g, j in grids:
-                up = builder.load(kept[g, j])
-                value = builder.fadd(best(j, up, diagonal[g], left[g]), found[g, j], flags=_FUSE)
-                builder.store(value, kept[g, j])
-                left[g], diagonal[g] = value, up
-
-        # In the first row a path can only come from the left.
-        row(lambda j, up, diagonal, left: left if j else start_value)
-        with cgutils.for_range(builder, builder.sub(rows_value, one)):
-            builder.store(builder.add(builder.load(element), step_value), element)
-            row(lambda j, up, diagonal, left: larger(larger(up, diagonal), left) if j else up)
-        for g in range(count):
-            place = builder.add(out_value, builder.mul(stride_value, word(g)))
-            address = _address(context, builder, outputs, outputs_value, place, vector)
-            builder.store(builder.load(kept[g, m - 1]), address, align=4)
+        _, _, start_value, window_value, weights_value, first_value, target_value = args
+        code = _SlideCode(context, builder, columns.value, several.value, start_value)
+        code.read_from(window, window_value, weights, weights_value, first_value)
+        code.first_row()
+        more = builder.sub(code.window.rows, code.window.rows.type(1))
+        with cgutils.for_range(builder, more):
+            code.next_row()
+        kinds, into = fields_of(builder, target, target_value)
+        for g in range(_HALF.value):
+            place = builder.add(into.at, builder.mul(into.stride, into.stride.type(g)))
+            address = code.address(kinds.outputs, into.outputs, place, start_value.type)
+            builder.store(builder.load(code.kept[g, columns.value - 1]), address, align=4)
         return context.get_dummy_value()
 
-    signature = types.void(
-        half, columns, several, start, x, integer, integer, integer,
-        channels, integer, integer, weights, integer, outputs, integer, integer,
-    )  # fmt: skip
+    signature = types.void(columns, several, start, window, weights, types.intp, target)
     return signature, codegen
 
 
-@njit(nogil=True)
+@inlined
+def _group_of(groups, i):
+    """Row i of the table of groups."""
+    return Group(
+        groups[i, ROWS],
+        groups[i, DILATION],
+        groups[i, PADDING],
+        groups[i, REPRESENTATION],
+        groups[i, CHANNELS_FROM],
+        groups[i, CHANNELS_TO],
+        groups[i, WEIGHTS_FROM],
+    )
+
+
+@inner
 def _positions(group, length):
     """How many windows a series has; one that is shorter than a window has one."""
-    span = (group[ROWS] - 1) * group[DILATION]
-    return max(1, length + 2 * group[PADDING] - span)
+    span = (group.rows - 1) * group.dilation
+    return max(1, length + 2 * group.padding - span)
 
 
-@njit(nogil=True)
-def _spread_out(values, case, lengths, margin, stride, room):
+@inner
+def _spread_out(series, case, geometry, room):
     """Copy the channels of all representations of a series to where windows are read."""
-    fill(room, 0)
+    values, lengths, target = series.values, series.lengths, room.series
+    fill(target, 0)
     for r in range(values.shape[1]):
         for c in range(values.shape[2]):
-            begin = (r * values.shape[2] + c) * stride + margin
+            begin = (r * values.shape[2] + c) * geometry.stride + geometry.margin
             for t in range(lengths[case, r]):
-                room[begin + t] = values[case, r, c, t]
+                target[begin + t] = values[case, r, c, t]
 
 
-@njit(nogil=True)
-def _outputs(
-    lanes, columns, several, group, n_channels, picked, weights,
-    room, margin, stride, starts, channels, positions, outputs, out_stride,
-):  # fmt: skip
+@inner
+def _outputs(plan, group, filters, n_channels, geometry, room, positions):
     """The scores of all windows for each matrix of a group."""
-    count = number(lanes)
-    first, stop = group[CHANNELS_FROM], group[CHANNELS_TO]
-    for c in range(first, stop):
-        channels[c - first] = (group[REPRESENTATION] * n_channels + picked[c]) * stride
-    half_weights = group[ROWS] * (stop - first) * number(columns) * number(_HALF)
-    begin = margin - group[PADDING]
+    lanes, columns, count = plan.lanes, plan.columns, value_of(plan.lanes)
+    series, starts, outputs, channels = room.series, room.starts, room.outputs, room.channels
+    weights, picked = filters.weights, filters.picked
+    several = group.channels_to - group.channels_from
+    for c in range(several):
+        channel = picked[group.channels_from + c]
+        channels[c] = (group.representation * n_channels + channel) * geometry.stride
+    half_weights = group.rows * several * value_of(columns) * value_of(_HALF)
+    begin = geometry.margin - group.padding
     for p in range(0, positions, count):
         start = load(lanes, starts, max(0, count - (positions - p)))
+        window = _Window(series, begin + p, group.dilation, group.rows, channels, several)
         for h in range(2):
-            _slide(
-                _HALF, columns, several, start, room, begin + p, group[DILATION], group[ROWS],
-                channels, 0, stop - first,
-                weights, group[WEIGHTS_FROM] + h * half_weights,
-                outputs, h * number(_HALF) * out_stride + p, out_stride,
-            )  # fmt: skip
+            at = h * value_of(_HALF) * geometry.positions + p
+            target = _Target(outputs, at, geometry.positions)
+            first = group.weights_from + h * half_weights
+            _slide(columns, plan.several, start, window, weights, first, target)
 
 
-@njit(nogil=True)
-def _extremes(lanes, outputs, out_stride, positions, best, worst):
-    """The largest and the smallest output of a group at each position, behind the last NaN."""
-    count = number(lanes)
+class _Extremes(NamedTuple):
+    """The largest and the smallest output of a group at each position, and a vector of scratch."""
+
+    best: Any
+    worst: Any
+    scratch: Any
+
+
+@inner
+def _find_extremes(lanes, outputs, stride, positions, extremes):
+    """Fill in the extremes; behind the last position they are NaN."""
+    count, best, worst = value_of(lanes), extremes.best, extremes.worst
     for p in range(0, positions, count):
         largest = smallest = load(lanes, outputs, p)
         for g in range(1, GROUP):
-            value = load(lanes, outputs, g * out_stride + p)
+            value = load(lanes, outputs, g * stride + p)
             largest = maximum(largest, value)
             smallest = -maximum(-smallest, -value)
         store(best, p, largest)
@@ -199,10 +327,21 @@ def _extremes(lanes, outputs, out_stride, positions, best, worst):
         best[p] = worst[p] = np.nan
 
 
-@njit(nogil=True, forceinline=True)
-def _pool(lanes, poolings, outputs, at, positions, bias, best, worst, scratch, features, place):
-    """Pool the outputs of one matrix; the features go to features[place], ..."""
-    count, wanted = number(lanes), number(poolings)
+@inlined
+def _largest_of(lanes, vector, scratch):
+    """The largest number of a vector."""
+    store(scratch, 0, vector)
+    greatest = scratch[0]
+    for lane in range(1, value_of(lanes)):
+        greatest = max(greatest, scratch[lane])
+    return greatest
+
+
+@inlined
+def _pool(plan, outputs, at, positions, bias, extremes, features, place):
+    """Pool the outputs of one matrix, from outputs[at] on; features go to features[place], ..."""
+    lanes, count, wanted = plan.lanes, value_of(plan.lanes), value_of(plan.poolings)
+    best, worst = extremes.best, extremes.worst
     zero = splat(lanes, outputs.dtype.type(0))
     one = splat(lanes, outputs.dtype.type(1))
     above, wins, losses = zero, zero, zero
@@ -222,11 +361,7 @@ def _pool(lanes, poolings, outputs, at, positions, bias, best, worst, scratch, f
         features[place] = total(above) / size
         place += 1
     if wanted & MAXIMUM:
-        store(scratch, 0, largest)
-        greatest = scratch[0]
-        for lane in range(1, count):
-            greatest = max(greatest, scratch[lane])
-        features[place] = greatest
+        features[place] = _largest_of(lanes, largest, extremes.scratch)
         place += 1
     if wanted & WINS:
         features[place] = total(wins) / size
@@ -235,76 +370,74 @@ def _pool(lanes, poolings, outputs, at, positions, bias, best, worst, scratch, f
         features[place] = total(losses) / size
 
 
-@njit(nogil=True)
-def _work_space(lanes, geometry, values):
-    """Where one task keeps the series, where lanes start, and the outputs of a group."""
-    _, stride, most, _, _, _ = geometry
-    count = number(lanes)
-    room = aligned_empty(values.shape[1] * values.shape[2] * stride, values)
+@inner
+def _room(lanes, geometry, values):
+    count = value_of(lanes)
     starts = aligned_empty(2 * count, values)
     for lane in range(count):
         starts[lane], starts[count + lane] = 0, -np.inf
-    outputs = aligned_empty(GROUP * most, values)
-    return room, starts, outputs, np.empty(values.shape[2], np.int64)
+    return _Room(
+        aligned_empty(values.shape[1] * values.shape[2] * geometry.stride, values),
+        starts,
+        aligned_empty(GROUP * geometry.positions, values),
+        np.empty(values.shape[2], np.int64),
+    )
 
 
-@njit(nogil=True)
-def _features_task(plan, geometry, data, kernels, features, task, tasks):
-    lanes, columns, several, poolings = plan
-    margin, stride, most, per_kernel, width, first = geometry
-    values, lengths = data
-    groups, picked, weights, biases = kernels
-    room, starts, outputs, channels = _work_space(lanes, geometry, values)
-    best, worst = aligned_empty(most, values), aligned_empty(most, values)
-    scratch = aligned_empty(number(lanes), values)
+@inner
+def _features_task(plan, geometry, series, filters, table, task, tasks):
+    lanes, values, lengths, stride = plan.lanes, series.values, series.lengths, geometry.positions
+    groups, biases, features = filters.groups, filters.biases, table.features
+    room = _room(lanes, geometry, values)
+    extremes = _Extremes(
+        aligned_empty(stride, values),
+        aligned_empty(stride, values),
+        aligned_empty(value_of(lanes), values),
+    )
     for case in range(task, len(values), tasks):
-        _spread_out(values, case, lengths, margin, stride, room)
+        _spread_out(series, case, geometry, room)
         for i in range(len(groups)):
-            positions = _positions(groups[i], lengths[case, groups[i, REPRESENTATION]])
-            _outputs(
-                lanes, columns, several, groups[i], values.shape[2], picked, weights,
-                room, margin, stride, starts, channels, positions, outputs, most,
-            )  # fmt: skip
-            if number(poolings) & (WINS | LOSSES):
-                _extremes(lanes, outputs, most, positions, best, worst)
-            for kernel in range(i * GROUP, (i + 1) * GROUP):
+            group = _group_of(groups, i)
+            positions = _positions(group, lengths[case, group.representation])
+            _outputs(plan, group, filters, values.shape[2], geometry, room, positions)
+            if value_of(plan.poolings) & (WINS | LOSSES):
+                _find_extremes(lanes, room.outputs, stride, positions, extremes)
+            for g in range(GROUP):
+                index = i * GROUP + g
+                place = case * table.width + table.first + index * table.per_filter
                 _pool(
-                    lanes, poolings, outputs, (kernel - i * GROUP) * most, positions,
-                    biases[kernel], best, worst, scratch,
-                    features, case * width + first + kernel * per_kernel,
+                    plan, room.outputs, g * stride, positions, biases[index], extremes,
+                    features, place,
                 )  # fmt: skip
 
 
 @njit(nogil=True, cache=True)
-def _features_serial(plan, geometry, data, kernels, features, tasks):
+def _features_serial(plan, geometry, series, filters, table, tasks):
     for task in range(tasks):
-        _features_task(plan, geometry, data, kernels, features, task, tasks)
+        _features_task(plan, geometry, series, filters, table, task, tasks)
 
 
 @njit(nogil=True, cache=True, parallel=True)
-def _features_parallel(plan, geometry, data, kernels, features, tasks):
+def _features_parallel(plan, geometry, series, filters, table, tasks):
     for task in prange(tasks):
-        _features_task(plan, geometry, data, kernels, features, np.int64(task), tasks)
+        _features_task(plan, geometry, series, filters, table, np.int64(task), tasks)
 
 
 @njit(nogil=True, cache=True)
-def _outputs_on(plan, geometry, data, kernels, cases, found, positions):
+def _outputs_on(plan, geometry, series, filters, cases, result, positions):
     """The outputs of group i on the series `cases[i]`."""
-    lanes, columns, several, _ = plan
-    margin, stride, most, _, _, _ = geometry
-    values, lengths = data
-    groups, picked, weights, _ = kernels
-    room, starts, outputs, channels = _work_space(lanes, geometry, values)
+    lengths, groups, stride = series.lengths, filters.groups, geometry.positions
+    n_channels = series.values.shape[2]
+    room = _room(plan.lanes, geometry, series.values)
+    outputs = room.outputs
     for i in range(len(groups)):
-        _spread_out(values, cases[i], lengths, margin, stride, room)
-        positions[i] = _positions(groups[i], lengths[cases[i], groups[i, REPRESENTATION]])
-        _outputs(
-            lanes, columns, several, groups[i], values.shape[2], picked, weights,
-            room, margin, stride, starts, channels, positions[i], outputs, most,
-        )  # fmt: skip
+        group = _group_of(groups, i)
+        _spread_out(series, cases[i], geometry, room)
+        positions[i] = _positions(group, lengths[cases[i], group.representation])
+        _outputs(plan, group, filters, n_channels, geometry, room, positions[i])
         for g in range(GROUP):
             for p in range(positions[i]):
-                found[i, g, p] = outputs[g * most + p]
+                result[i, g, p] = outputs[g * stride + p]
 
 
 @njit(nogil=True, cache=True)
@@ -325,34 +458,20 @@ def centre_columns(groups, elasticities, weights):
                     weights[column + row * step] -= mean
 
 
-def _lanes() -> Static:
+def _plan(m: int, poolings: int, groups: NDArray[np.int64]) -> Plan:
     """A vector fills one register: short series have few positions."""
-    return Static(lanes_for(np.float32).value // 4)
+    lanes = Static(lanes_for(np.float32).value // 4)
+    several = (groups[:, CHANNELS_TO] - groups[:, CHANNELS_FROM]).max() > 1
+    return Plan(lanes, Static(m), Static(several), Static(poolings))
 
 
-def _arguments(
-    m: int,
-    poolings: int,
-    values: NDArray[np.float32],
-    lengths: NDArray[np.int64],
-    groups: NDArray[np.int64],
-    picked: NDArray[np.int64],
-    weights: NDArray[np.float32],
-    biases: NDArray[np.float32],
-    width: int = 0,
-    first: int = 0,
-) -> tuple[Any, Any, Any, Any]:
-    lanes = _lanes()
+def _geometry(time: int, groups: NDArray[np.int64], lanes: int) -> Geometry:
+    """Room for the longest series and the widest windows of some groups."""
     spans = (groups[:, ROWS] - 1) * groups[:, DILATION]
     margin = int(groups[:, PADDING].max())
-    stride = margin + values.shape[3] + int(spans.max()) + 2 * lanes.value
-    most = values.shape[3] + 2 * margin + 1
-    most = -(-most // lanes.value) * lanes.value + lanes.value
-    several = Static((groups[:, CHANNELS_TO] - groups[:, CHANNELS_FROM]).max() > 1)
-    plan = (lanes, Static(m), several, Static(poolings))
-    geometry = (margin, stride, most, int(poolings).bit_count(), width, first)
-    kernels = (np.ascontiguousarray(groups), flat(picked), flat(weights), flat(biases))
-    return plan, geometry, (values, lengths), kernels
+    stride = margin + time + int(spans.max()) + 2 * lanes
+    positions = time + 2 * margin + 1
+    return Geometry(margin, stride, -(-positions // lanes) * lanes + lanes)
 
 
 def pooled_outputs(
@@ -389,12 +508,13 @@ def pooled_outputs(
     features : array (cases, features)
         The features of a matrix are neighbours.
     """
-    plan, geometry, data, kernels = _arguments(
-        m, poolings, values, lengths, groups, picked, weights, biases, features.shape[1], first
-    )
+    plan = _plan(m, poolings, groups)
+    geometry = _geometry(values.shape[3], groups, plan.lanes.value)
+    filters = Filters(np.ascontiguousarray(groups), flat(picked), flat(weights), flat(biases))
+    table = Table(features.reshape(-1), features.shape[1], first, int(poolings).bit_count())
     threads = min(thread_count(n_jobs), len(values))
     tasks = 1 if threads == 1 else min(4 * threads, len(values))
-    arguments = (plan, geometry, data, kernels, features.reshape(-1), tasks)
+    arguments = (plan, geometry, Series(values, lengths), filters, table, tasks)
     in_threads(_features_serial, _features_parallel, arguments, threads)
 
 
@@ -411,11 +531,11 @@ def window_outputs(
 
     Parameters are those of `pooled_outputs`, and `cases`, the series of each group.
     """
+    plan = _plan(m, 0, groups)
+    geometry = _geometry(values.shape[3], groups, plan.lanes.value)
     biases = np.zeros(0, np.float32)
-    plan, geometry, data, kernels = _arguments(
-        m, 0, values, lengths, groups, picked, weights, biases
-    )
-    found = np.full((len(groups), GROUP, geometry[2]), np.nan, np.float32)
+    filters = Filters(np.ascontiguousarray(groups), flat(picked), flat(weights), biases)
+    outputs = np.full((len(groups), GROUP, geometry.positions), np.nan, np.float32)
     positions = np.empty(len(groups), np.int64)
-    _outputs_on(plan, geometry, data, kernels, cases, found, positions)
-    return found[:, :, : positions.max()], positions
+    _outputs_on(plan, geometry, Series(values, lengths), filters, cases, outputs, positions)
+    return outputs[:, :, : positions.max()], positions

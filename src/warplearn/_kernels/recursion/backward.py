@@ -1,17 +1,19 @@
 """Active paths: the way back through the grids of a block, and what is gathered along it.
 
 The sweep walks the rows from the last to the first and carries, for each column, the set of lanes
-whose path passes there, as the bits of an integer.  One visit so serves all lanes that share a
-cell, and columns that no path touches are never looked at.
+whose path passes there, as the bits of an integer.  One visit serves all lanes that share a cell,
+and columns that no path touches are never looked at.
 """
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
-from numba import njit
 
 from warplearn._kernels.recursion.local import gradient
-from warplearn._kernels.simd.records import number
+from warplearn._kernels.simd.compiling import inlined, inner
+from warplearn._kernels.simd.constants import ZERO, Static, constants, value_of
 from warplearn._kernels.simd.vector import (
     add_to_matrix,
     add_to_series,
@@ -19,63 +21,91 @@ from warplearn._kernels.simd.vector import (
     load,
     matrix_at,
     series_at,
-    splat,
     unpack,
     where,
 )
 
 
-@njit(nogil=True, forceinline=True)
-def _add_gradient(
-    lanes, role, channels, want_series, want_matrix, cost,
-    x, x_cell, w, w_cell, to_x, to_x_cell, to_w, to_w_cell, on_path, factor,
-):  # fmt: skip
+@constants
+class Wanted(NamedTuple):
+    """What is gathered along the paths.
+
+    Attributes
+    ----------
+    series, matrix : Static
+        The generalized gradient with respect to the series, and with respect to the matrix.
+    visits : Static
+        For each cell of the matrix, the sum of the factors of the lanes whose path passes there.
+    cells : Static
+        A list of the cells (row, column, lanes), in the order of the way back.
+    """
+
+    series: Static
+    matrix: Static
+    visits: Static
+    cells: Static
+
+
+class Gradients(NamedTuple):
+    """Where gradients are added: arrays laid out like the operands, and where they start.
+
+    `visits` is laid out like the gradient of the matrix, with one channel.
+    """
+
+    to_x: Any
+    x_start: int
+    to_w: Any
+    w_start: int
+    visits: Any
+
+
+class Trace(NamedTuple):
+    """The steps that `forward` recorded, work space of m integers, and the list of cells."""
+
+    steps: Any
+    marks: Any
+    cells: Any
+
+
+@inlined
+def _add_gradient(config, wanted, cost, operands, gradients, row, cell, on_path, factor):
     """Add the local derivatives of one cell, times `factor`, in the lanes on whose path it is.
 
-    In others they may be infinite or NaN, which no factor of 0 would hide.
+    In other lanes they may be infinite or NaN, and a product with 0 would be NaN.  `row` and
+    `cell` are where the elements stand, counted from the starts of the operands.
     """
+    lanes, role = config.lanes, config.role
     zero = like(factor, 0.0)
-    for c in range(number(channels)):
-        x_slope, w_slope = gradient(
-            cost, series_at(role, lanes, x, x_cell + c), matrix_at(role, lanes, w, w_cell + c)
-        )
-        if number(want_series):
-            add_to_series(role, to_x, to_x_cell + c, where(on_path, factor * x_slope, zero))
-        if number(want_matrix):
-            add_to_matrix(role, to_w, to_w_cell + c, where(on_path, factor * w_slope, zero))
+    for c in range(value_of(config.channels)):
+        x = series_at(role, lanes, operands.x, operands.x_start + row + c)
+        w = matrix_at(role, lanes, operands.w, operands.w_start + cell + c)
+        x_slope, w_slope = gradient(cost, x, w)
+        if value_of(wanted.series):
+            added = where(on_path, factor * x_slope, zero)
+            add_to_series(role, gradients.to_x, gradients.x_start + row + c, added)
+        if value_of(wanted.matrix):
+            added = where(on_path, factor * w_slope, zero)
+            add_to_matrix(role, gradients.to_w, gradients.w_start + cell + c, added)
 
 
-@njit(nogil=True)
-def backward(
-    lanes, role, channels, want_series, want_matrix, want_visits, want_cells, cost,
-    x, x_start, w, w_start, w_stride, m, ends, shortest, longest, steps, wanted, upstream,
-    to_x, to_x_start, to_w, to_w_start, visits, marks, cells,
-):  # fmt: skip
-    """Visit the active paths of the lanes whose bit is set in `wanted`.
+@inlined
+def _gather(config, wanted, cost, operands, gradients, i, j, here, factor):
+    """Add what is wanted of cell (i, j) in the lanes whose bits are set in `here`."""
+    if value_of(wanted.series) + value_of(wanted.matrix) + value_of(wanted.visits):
+        d = value_of(config.channels)
+        cell = i * operands.w_stride + j * d
+        on_path = unpack(config.lanes, here)
+        if value_of(wanted.visits):
+            added = where(on_path, factor, like(factor, 0.0))
+            place = (gradients.w_start + cell) // d
+            add_to_matrix(config.role, gradients.visits, place, added)
+        _add_gradient(config, wanted, cost, operands, gradients, i * d, cell, on_path, factor)
 
-    Parameters
-    ----------
-    lanes, role, channels, cost, x, x_start, w, w_start, w_stride, m, ends, shortest, longest
-        As for `forward`.
-    want_series, want_matrix : Static
-        Whether to add the generalized gradient with respect to the series to `to_x`, with respect
-        to the matrix to `to_w`, each lane's multiplied by its number in `upstream`.
-    want_visits : Static
-        Whether to add each lane's number in `upstream` to the cells of `visits` on its path;
-        `visits` is laid out like the matrix, with one channel.
-    want_cells : Static
-        Whether to list the cells (row, column, lanes) in `cells`, in the order of the way back.
-    steps : what `forward` recorded
-    marks : work space of m integers
 
-    Returns
-    -------
-    The number of cells listed.
-    """
-    d = number(channels)
-    zero = splat(lanes, upstream.dtype.type(0))
-    factor = load(lanes, upstream, 0)
-    # Along the edges there is one way only, also where all scores have overflown.
+@inlined
+def _prepare(trace, m, longest):
+    """No marks yet; and along the edges there is one way only, also where scores overflowed."""
+    steps, marks = trace.steps, trace.marks
     for i in range(longest):
         steps[2 * i * m] = ~steps.dtype.type(0)
         steps[2 * i * m + 1] = 0
@@ -83,17 +113,52 @@ def backward(
         steps[2 * j] = 0
     for j in range(m):
         marks[j] = 0
+
+
+@inlined
+def _ending(lanes, last_rows, i):
+    """The lanes, as bits, whose paths end in row i."""
+    ending = ZERO
+    for lane in range(value_of(lanes)):
+        if int(last_rows[lane]) == i:
+            ending |= 1 << lane
+    return ending
+
+
+@inner
+def backward(config, wanted, cost, operands, ends, trace, chosen, upstream, gradients):
+    """Visit the active paths of the lanes whose bit is set in `chosen`.
+
+    Parameters
+    ----------
+    config, cost, operands, ends
+        As for `forward`.
+    wanted : Wanted
+    trace : Trace
+    chosen : int
+        Lanes, as bits.
+    upstream : array of lanes
+        The factor of each lane in what is added to the gradients and visits.
+    gradients : Gradients
+
+    Returns
+    -------
+    The number of cells listed.
+    """
+    # Arrays are taken out of their tuples before the loops, which would count references to them.
+    lanes, m, last_rows, longest = config.lanes, operands.m, ends.last_rows, ends.longest
+    steps, marks, cells = trace.steps, trace.marks, trace.cells
+    factor = load(lanes, upstream, 0)
+    _prepare(trace, m, longest)
     count = 0
     low, high = m, -1  # columns that hold marks of the row at hand
     for i in range(longest - 1, -1, -1):
-        arrived = 0  # lanes that start in this row, or come from the cell to the right
-        if i + 1 >= shortest:
-            for lane in range(number(lanes)):
-                if int(ends[lane]) == i:
-                    arrived |= wanted & (1 << lane)
+        arrived = ZERO  # lanes that start in this row, or come from the cell to the right
+        if i + 1 >= ends.shortest:
+            arrived = chosen & _ending(lanes, last_rows, i)
             if arrived:
                 high = m - 1
-        crossed = 0  # lanes that left the cell to the right diagonally
+        crossed = ZERO  # lanes that left the cell to the right diagonally
         j = high
         while j >= low or arrived | crossed:
             column, word = np.uint64(j), 2 * (i * m + j)  # unsigned, no index counts from the end
@@ -103,23 +168,12 @@ def backward(
             marks[column] = crossed | (here & (above & ~diagonal))
             arrived = here & ~above
             crossed = here & (above & diagonal)
-            if number(want_cells) and here:
+            if value_of(wanted.cells) and here:
                 cells[count, 0] = i
                 cells[count, 1] = j
                 cells[count, 2] = here
                 count += 1
-            if number(want_series) + number(want_matrix) + number(want_visits):
-                cell = i * w_stride + j * d
-                on_path = unpack(lanes, here)
-                if number(want_visits):
-                    here_factor = where(on_path, factor, zero)
-                    add_to_matrix(role, visits, (to_w_start + cell) // d, here_factor)
-                _add_gradient(
-                    lanes, role, channels, want_series, want_matrix, cost,
-                    x, x_start + i * d, w, w_start + cell,
-                    to_x, to_x_start + i * d, to_w, to_w_start + cell,
-                    on_path, factor,
-                )  # fmt: skip
+            _gather(config, wanted, cost, operands, gradients, i, j, here, factor)
             j -= 1
         # The sweep ends in a column from which lanes go straight up.
         low = j + 1
@@ -128,7 +182,7 @@ def backward(
     return count
 
 
-@njit(nogil=True)
+@inner
 def path_of_lane(lane, cells, count, path):
     """Pick the cells of one lane, in the order of the way back; returns how many."""
     length = 0

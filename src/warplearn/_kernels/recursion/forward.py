@@ -6,7 +6,7 @@ On the grid of a series x (k rows) and a matrix w (m columns) the paper's Algori
 
 with the value in the last row and column.  Each lane of a vector holds a grid of its own, and its
 series may end earlier than those of other lanes.  Of the two operands one is laned and the other
-shared (see `lanes`):
+shared (see `vector`):
 
     bank    laned matrices, a shared series
     batch   laned series, a shared matrix
@@ -23,11 +23,13 @@ left, and if from above, diagonally or straight.  Ties prefer the diagonal, then
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
-from numba import njit
 
 from warplearn._kernels.recursion.local import score
-from warplearn._kernels.simd.records import Static, number, switch
+from warplearn._kernels.simd.compiling import inlined, inner
+from warplearn._kernels.simd.constants import NO, YES, Static, constants, switch, value_of
 from warplearn._kernels.simd.vector import (
     is_short,
     load,
@@ -40,196 +42,262 @@ from warplearn._kernels.simd.vector import (
     where,
 )
 
-_PLAIN, _MASKED = Static(0), Static(1)
+
+@constants
+class Config(NamedTuple):
+    """What the recursion is compiled for.
+
+    Attributes
+    ----------
+    lanes : Static
+    role : Static
+        BATCH or BANK: which operand is laned.
+    channels : Static or int
+        A plain integer if not known to the compiler.
+    traced, banded : Static
+        Whether to record the steps; whether there is a band.
+    """
+
+    lanes: Static
+    role: Static
+    channels: Static | int
+    traced: Static
+    banded: Static
 
 
-@njit(nogil=True, forceinline=True)
-def cell(lanes, role, channels, cost, x, i, w, j, up, diagonal, left):
+class Operands(NamedTuple):
+    """A series and a matrix of m columns: flat arrays, where they start, the stride of w's rows.
+
+    Starts and stride are counted in elements of the operand, which are vectors if it is laned.
+    """
+
+    x: Any
+    x_start: int
+    w: Any
+    w_start: int
+    w_stride: int
+    m: int
+
+
+class Ends(NamedTuple):
+    """Where grids end: the last row of each lane, and the fewest and most rows of any lane."""
+
+    last_rows: Any
+    shortest: int
+    longest: int
+
+
+class Work(NamedTuple):
+    """Work space of the recursion.
+
+    `kept` holds m vectors, the row above.  `steps` holds 2 m masks a row, for rows rounded up to a
+    multiple of `grid.ROWS`; it is empty unless the steps are recorded.
+    """
+
+    kept: Any
+    steps: Any
+
+
+class Stripe(NamedTuple):
+    """Four rows from `row` on: where the elements of each start in x and in w."""
+
+    row: int
+    x: tuple[int, int, int, int]
+    w: tuple[int, int, int, int]
+
+
+class Column(NamedTuple):
+    """The values of a column: in the row above a stripe, and in its rows."""
+
+    above: Any
+    first: Any
+    second: Any
+    third: Any
+    fourth: Any
+
+
+@inlined
+def best_of(up, diagonal, left):
+    """The best score with which a path can reach a cell."""
+    return maximum(maximum(up, diagonal), left)
+
+
+@inlined
+def cell(config, cost, x, i, w, j, up, diagonal, left):
     """The value of one cell, whose elements start at x[i] and w[j]."""
-    value = maximum(maximum(up, diagonal), left)
-    for c in range(number(channels)):
+    value = best_of(up, diagonal, left)
+    lanes, role = config.lanes, config.role
+    for c in range(value_of(config.channels)):
         value = value + score(
             cost, series_at(role, lanes, x, i + c), matrix_at(role, lanes, w, j + c)
         )
     return value
 
 
-@njit(nogil=True, forceinline=True)
-def _inside(lanes, masked, low, high, row, column, value):
+@inlined
+def record_step(steps, cell, up, diagonal, left):
+    """Note which neighbour the best path to a cell comes from."""
+    store_bits(steps, 2 * cell, maximum(up, diagonal) >= left)
+    store_bits(steps, 2 * cell + 1, diagonal >= up)
+
+
+@inlined
+def _inside(lanes, masked, limits, row, column, value):
     """The value where the cell lies in the lane's band, else minus infinity."""
-    if number(masked):
-        below = splat(lanes, low.dtype.type(-np.inf))
-        value = where(load(lanes, low, row * number(lanes)) <= column, value, below)
-        value = where(load(lanes, high, row * number(lanes)) >= column, value, below)
+    if value_of(masked):
+        at = row * value_of(lanes)
+        nothing = splat(lanes, limits.low.dtype.type(-np.inf))
+        value = where(load(lanes, limits.low, at) <= column, value, nothing)
+        value = where(load(lanes, limits.high, at) >= column, value, nothing)
     return value
 
 
-@njit(nogil=True, forceinline=True)
-def _record(traced, steps, cell, up, diagonal, left):
-    """Note which neighbour the best path to a cell comes from."""
-    if number(traced):
-        store_bits(steps, 2 * cell, maximum(up, diagonal) >= left)
-        store_bits(steps, 2 * cell + 1, diagonal >= up)
+def _two_more_rows(short, config, masked, cost, operands, stripe, limits, steps, j, second, column):
+    """The third and fourth row of a stripe at column j, if vectors are short.
 
-
-def _two_more(
-    short, lanes, role, channels, traced, masked, cost,
-    x, x_at, w, w_at, row, m, low, high, steps, j, b_new, b, c, e,
-):  # fmt: skip
-    """A short vector is few chains of operations: two more rows take their place."""
+    Short vectors do not hide the latency of the recursion, so four rows are swept instead of two.
+    `second` is the value of the second row, `column` are the values of the column before.  Returns
+    the values of the third row, and of the last.
+    """
     raise NotImplementedError
 
 
-def _no_more(
-    short, lanes, role, channels, traced, masked, cost,
-    x, x_at, w, w_at, row, m, low, high, steps, j, b_new, b, c, e,
-):  # fmt: skip
-    return c, b_new
+def _no_more_rows(short, config, masked, cost, operands, stripe, limits, steps, j, second, column):
+    return column.third, second
 
 
 def _third_and_fourth(
-    short, lanes, role, channels, traced, masked, cost,
-    x, x_at, w, w_at, row, m, low, high, steps, j, b_new, b, c, e,
-):  # fmt: skip
-    at = j * number(channels)
-    c_new = cell(lanes, role, channels, cost, x, x_at[2], w, w_at[2] + at, b_new, b, c)
-    c_new = _inside(lanes, masked, low, high, row + 2, j, c_new)
-    e_new = cell(lanes, role, channels, cost, x, x_at[3], w, w_at[3] + at, c_new, c, e)
-    e_new = _inside(lanes, masked, low, high, row + 3, j, e_new)
-    _record(traced, steps, (row + 2) * m + j, b_new, b, c)
-    _record(traced, steps, (row + 3) * m + j, c_new, c, e)
-    return c_new, e_new
+    short, config, masked, cost, operands, stripe, limits, steps, j, second, column
+):
+    x, w, m, row = operands.x, operands.w, operands.m, stripe.row
+    at, lanes = j * value_of(config.channels), config.lanes
+    third = cell(
+        config, cost, x, stripe.x[2], w, stripe.w[2] + at, second, column.second, column.third
+    )
+    third = _inside(lanes, masked, limits, row + 2, j, third)
+    fourth = cell(
+        config, cost, x, stripe.x[3], w, stripe.w[3] + at, third, column.third, column.fourth
+    )
+    fourth = _inside(lanes, masked, limits, row + 3, j, fourth)
+    if value_of(config.traced):
+        record_step(steps, (row + 2) * m + j, second, column.second, column.third)
+        record_step(steps, (row + 3) * m + j, third, column.third, column.fourth)
+    return third, fourth
 
 
-switch(_two_more, _no_more, _third_and_fourth)
+switch(_two_more_rows, _no_more_rows, _third_and_fourth)
 
 
-@njit(nogil=True, forceinline=True)
-def _sweep(
-    lanes, role, channels, traced, masked, cost,
-    x, x_at, w, w_at, row, m, low, high, kept, steps, first, stop, column,
-):  # fmt: skip
-    """Columns `first` to `stop` of some rows, whose elements start at x_at and w_at.
+@inlined
+def _sweep(config, masked, cost, operands, stripe, limits, work, start, stop, column):
+    """Columns `start` to `stop` of the rows of a stripe, after `column`; returns the last one."""
+    lanes, d, m, row = config.lanes, value_of(config.channels), operands.m, stripe.row
+    x, w, kept, steps = operands.x, operands.w, work.kept, work.steps
+    x_first, x_second = stripe.x[0], stripe.x[1]
+    w_first, w_second = stripe.w[0], stripe.w[1]
+    short = is_short(lanes, kept)
+    for j in range(start, stop):
+        above, before_first, before_second = column.above, column.first, column.second
+        up = load(lanes, kept, j * value_of(lanes))
+        first = cell(config, cost, x, x_first, w, w_first + j * d, up, above, before_first)
+        first = _inside(lanes, masked, limits, row, j, first)
+        second = cell(
+            config, cost, x, x_second, w, w_second + j * d, first, before_first, before_second
+        )
+        second = _inside(lanes, masked, limits, row + 1, j, second)
+        if value_of(config.traced):
+            record_step(steps, row * m + j, up, above, before_first)
+            record_step(steps, (row + 1) * m + j, first, before_first, before_second)
+        third, last = _two_more_rows(
+            short, config, masked, cost, operands, stripe, limits, steps, j, second, column
+        )
+        store(kept, j * value_of(lanes), last)
+        column = Column(up, first, second, third, last)
+    return column
 
-    `column` is the one before: the row above, and the rows.
-    """
-    d = number(channels)
-    above, a, b, c, e = column
-    for j in range(first, stop):
-        up = load(lanes, kept, j * number(lanes))
-        a_new = cell(lanes, role, channels, cost, x, x_at[0], w, w_at[0] + j * d, up, above, a)
-        a_new = _inside(lanes, masked, low, high, row, j, a_new)
-        b_new = cell(lanes, role, channels, cost, x, x_at[1], w, w_at[1] + j * d, a_new, a, b)
-        b_new = _inside(lanes, masked, low, high, row + 1, j, b_new)
-        _record(traced, steps, row * m + j, up, above, a)
-        _record(traced, steps, (row + 1) * m + j, a_new, a, b)
-        c, e = _two_more(
-            is_short(lanes, kept), lanes, role, channels, traced, masked, cost,
-            x, x_at, w, w_at, row, m, low, high, steps, j, b_new, b, c, e,
-        )  # fmt: skip
-        store(kept, j * number(lanes), e)
-        above, a, b = up, a_new, b_new
-    return above, a, b, c, e
 
-
-@njit(nogil=True, forceinline=True)
+@inlined
 def begin(lanes, m, kept):
-    """Prepare the kept row for the first rows; returns the values known so far, which are none."""
+    """Prepare the kept row for the first rows; returns minus infinity for every lane."""
     nothing = splat(lanes, kept.dtype.type(-np.inf))
     for j in range(m):
-        store(kept, j * number(lanes), nothing)
+        store(kept, j * value_of(lanes), nothing)
     return nothing
 
 
-@njit(nogil=True, forceinline=True)
-def advance(
-    lanes, role, channels, traced, banded, cost,
-    x, x_start, w, w_start, w_stride, m, ends, shortest, longest, low, high, hull, kept, steps,
-    start, stop_row, result,
-):  # fmt: skip
+@inlined
+def _stripe_at(operands, channels, i, longest):
+    """The rows from i on.  Those behind the end repeat the last: no value comes from them."""
+    d, x_start, w_start, stride = channels, operands.x_start, operands.w_start, operands.w_stride
+    i1, i2, i3 = min(i + 1, longest - 1), min(i + 2, longest - 1), min(i + 3, longest - 1)
+    return Stripe(
+        i,
+        (x_start + i * d, x_start + i1 * d, x_start + i2 * d, x_start + i3 * d),
+        (w_start + i * stride, w_start + i1 * stride, w_start + i2 * stride, w_start + i3 * stride),
+    )
+
+
+@inlined
+def _ended(end, i, rows, column, result):
+    """`result`, with the values of the lanes that end in one of the rows from i on."""
+    result = where(end == i, column.first, result)
+    result = where(end == i + 1, column.second, result)
+    if rows == 4:
+        result = where(end == i + 2, column.third, result)
+        result = where(end == i + 3, column.fourth, result)
+    return result
+
+
+@inlined
+def advance(config, cost, operands, ends, limits, work, start, stop_row, result):
     """Rows `start`, a multiple of `grid.ROWS`, to `stop_row`, after `begin` and all rows before.
 
     Parameters as for `forward`; returns `result` with the values of the lanes that end there.
     """
-    count, d = number(lanes), number(channels)
-    rows = 2 + 2 * number(is_short(lanes, kept))
+    lanes, kept, hull, m, longest = config.lanes, work.kept, limits.hull, operands.m, ends.longest
+    count, d = value_of(lanes), value_of(config.channels)
+    rows = 2 + 2 * value_of(is_short(lanes, kept))
     nothing = splat(lanes, kept.dtype.type(-np.inf))
     # Every path starts from the corner before (0, 0).
     above = splat(lanes, kept.dtype.type(0)) if start == 0 else nothing
-    end = load(lanes, ends, 0)
+    end = load(lanes, ends.last_rows, 0)
     for i in range(start, stop_row, rows):
-        # Rows behind the end repeat the last one: no lane's value comes from them.
-        i1, i2, i3 = min(i + 1, longest - 1), min(i + 2, longest - 1), min(i + 3, longest - 1)
-        last = min(i + rows, longest) - 1
-        x_at = (x_start + i * d, x_start + i1 * d, x_start + i2 * d, x_start + i3 * d)
-        w_at = (
-            w_start + i * w_stride,
-            w_start + i1 * w_stride,
-            w_start + i2 * w_stride,
-            w_start + i3 * w_stride,
-        )
+        stripe = _stripe_at(operands, d, i, longest)
         first, inner, outer, stop = 0, 0, m, m
-        if number(banded):
+        if value_of(config.banded):
+            last = min(i + rows, longest) - 1
             first, stop = hull[i, 0], hull[last, 3] + 1
             inner = min(hull[last, 1], stop)
             outer = max(hull[i, 2] + 1, inner)
             if first > 0:
                 above = load(lanes, kept, (first - 1) * count)
-        column = (above, nothing, nothing, nothing, nothing)
-        if number(banded):
-            column = _sweep(
-                lanes, role, channels, traced, _MASKED, cost, x, x_at, w, w_at,
-                i, m, low, high, kept, steps, first, inner, column,
-            )  # fmt: skip
-        column = _sweep(
-            lanes, role, channels, traced, _PLAIN, cost, x, x_at, w, w_at,
-            i, m, low, high, kept, steps, inner, outer, column,
-        )  # fmt: skip
-        if number(banded):
-            column = _sweep(
-                lanes, role, channels, traced, _MASKED, cost, x, x_at, w, w_at,
-                i, m, low, high, kept, steps, outer, stop, column,
-            )  # fmt: skip
+        column = Column(above, nothing, nothing, nothing, nothing)
+        if value_of(config.banded):
+            column = _sweep(config, YES, cost, operands, stripe, limits, work, first, inner, column)
+        column = _sweep(config, NO, cost, operands, stripe, limits, work, inner, outer, column)
+        if value_of(config.banded):
+            column = _sweep(config, YES, cost, operands, stripe, limits, work, outer, stop, column)
             if first > 0:
                 store(kept, (first - 1) * count, nothing)
         above = nothing
-        if i + rows >= shortest:
-            result = where(end == i, column[1], result)
-            result = where(end == i + 1, column[2], result)
-            if rows == 4:
-                result = where(end == i + 2, column[3], result)
-                result = where(end == i + 3, column[4], result)
+        if i + rows >= ends.shortest:
+            result = _ended(end, i, rows, column, result)
     return result
 
 
-@njit(nogil=True)
-def forward(
-    lanes, role, channels, traced, banded, cost,
-    x, x_start, w, w_start, w_stride, m, ends, shortest, longest, low, high, hull, kept, steps,
-):  # fmt: skip
+@inner
+def forward(config, cost, operands, ends, limits, work):
     """Scores of the best paths, one a lane.
 
     Parameters
     ----------
-    lanes, role, channels, traced, banded : Static
-        How many lanes; which operand is laned; channels (a plain int if not known to the
-        compiler); whether to fill `steps`; whether there is a band.
+    config : Config
     cost : local score
-    x, x_start : series, flat, and where it starts
-    w, w_start, w_stride : matrix, flat, where it starts and how far its rows are apart
-    m : int
-        Columns.
-    ends : array of lanes
-        Index of each lane's last row.
-    shortest, longest : int
-        The fewest and the most rows of any lane.
-    low, high, hull : limits of the band (see `grid.lane_limits`)
-    kept : work space of m vectors
-    steps : work space of 2 m masks a row, for rows rounded up to a multiple of `grid.ROWS`
+    operands : Operands
+    ends : Ends
+    limits : grid.Limits
+        Of the band; not looked at without one.
+    work : Work
     """
-    result = begin(lanes, m, kept)
-    return advance(
-        lanes, role, channels, traced, banded, cost,
-        x, x_start, w, w_start, w_stride, m, ends, shortest, longest, low, high, hull, kept, steps,
-        0, longest, result,
-    )  # fmt: skip
+    result = begin(config.lanes, operands.m, work.kept)
+    return advance(config, cost, operands, ends, limits, work, 0, ends.longest, result)

@@ -15,13 +15,14 @@ lane, those from `inner low` to `inner high` in every one, and only what lies be
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
-from warplearn._kernels.simd.records import number
-from warplearn._kernels.simd.vector import aligned_empty
+from warplearn._kernels.simd.arrays import aligned_empty
+from warplearn._kernels.simd.compiling import inner
+from warplearn._kernels.simd.constants import value_of
 
 
 class Band(NamedTuple):
@@ -32,7 +33,18 @@ class Band(NamedTuple):
 
 
 NO_BAND = Band()  # what kernels that have no band get in its place
-ROWS = 4  # as many rows of a grid are computed at once, at most
+ROWS = 4  # of a grid are computed at once, at most
+
+
+class Limits(NamedTuple):
+    """The band of a block: first and last column (row, lane), and the hull (row, 4) of these.
+
+    The columns of `hull` are outer low, inner low, inner high, outer high.
+    """
+
+    low: Any
+    high: Any
+    hull: Any
 
 
 @njit(nogil=True, cache=True)
@@ -67,24 +79,31 @@ def leaves_no_path(band, k, m):
     return False
 
 
-@njit(nogil=True)
+@inner
+def padded_rows(rows):
+    """Rows rounded up to a multiple of `ROWS`."""
+    return (rows + ROWS - 1) // ROWS * ROWS
+
+
+@inner
 def room_for_limits(lanes, banded, rows, like):
-    """Uninitialized `low`, `high` and `hull` for blocks of up to some rows; empty without a band.
+    """Uninitialized limits of blocks of up to some rows; empty without a band.
 
     The recursion may look a few rows further.
     """
-    rows = rows + ROWS if number(banded) else 0
-    size = rows * number(lanes)
-    return aligned_empty(size, like), aligned_empty(size, like), np.empty((rows, 4), np.int64)
+    rows = rows + ROWS if value_of(banded) else 0
+    size = rows * value_of(lanes)
+    low, high = aligned_empty(size, like), aligned_empty(size, like)
+    return Limits(low, high, np.empty((rows, 4), np.int64))
 
 
-@njit(nogil=True)
-def lane_limits(lanes, band, rows, longest, m, low, high, hull):
-    """Limits of a block whose lanes have `rows` rows: `low`, `high` (row, lane) and the hull.
+@inner
+def lane_limits(lanes, band, rows, longest, m, limits):
+    """Fill in the limits of a block whose lanes have `rows` rows.
 
     Rows behind the end of a lane repeat its last row, which keeps the hull tight.
     """
-    count = number(lanes)
+    count, low, high, hull = value_of(lanes), limits.low, limits.high, limits.hull
     first, last = np.empty(longest, np.int64), np.empty(longest, np.int64)
     for lane in range(count):
         k = rows[lane]

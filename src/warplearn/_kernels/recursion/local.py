@@ -17,7 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from warplearn._kernels.simd.records import part, record
+from warplearn._kernels.simd.compiling import compilable
+from warplearn._kernels.simd.records import record
 from warplearn._kernels.simd.vector import absolute, exponential, like, where
 
 
@@ -37,12 +38,13 @@ def define(cls: type, score_of: Callable[..., Any], gradient_of: Callable[..., A
 
 
 def define_induced(cls: type, kernel: Callable[..., Any], slopes: Callable[..., Any]) -> None:
-    """Make a class the local score `2 k(x, w) - k(x, x) - k(w, w)` of a positive-definite kernel.
+    """Make a class the local score `2 k(x, w) - k(x, x) - k(w, w)` of a similarity kernel.
 
-    The distance is the root: that of the elements' images in the feature space of the kernel.
-    `kernel(self, x, w)` is k, `slopes(self, x, w)` the pair of its derivatives.
+    A similarity kernel is a positive-definite function.  The distance is the root: that of the
+    elements' images in the feature space of the kernel.  `kernel(self, x, w)` is k,
+    `slopes(self, x, w)` the pair of its derivatives.
     """
-    k, dk = part(kernel), part(slopes)
+    k, dk = compilable(kernel), compilable(slopes)
 
     def score_of(cost, x, w):
         return 2.0 * k(cost, x, w) - k(cost, x, x) - k(cost, w, w)
@@ -110,7 +112,7 @@ def _mismatch_gradient(cost, x, w):
 
 
 class Gaussian(NamedTuple):
-    """Induced by the kernel `k(x, w) = exp(-gamma (x - w)^2)`."""
+    """Induced by the similarity kernel `k(x, w) = exp(-gamma (x - w)^2)`."""
 
     gamma: float = 1.0
 

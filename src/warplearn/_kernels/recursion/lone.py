@@ -14,23 +14,17 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from warplearn._kernels.recursion.forward import best_of, record_step
 from warplearn._kernels.recursion.local import score
-from warplearn._kernels.simd.records import number
-from warplearn._kernels.simd.vector import (
-    fill,
-    last_lane,
-    load,
-    maximum,
-    shift_in,
-    splat,
-    store,
-    store_bits,
-)
+from warplearn._kernels.simd.arrays import fill
+from warplearn._kernels.simd.compiling import inner
+from warplearn._kernels.simd.constants import value_of
+from warplearn._kernels.simd.vector import last_lane, load, shift_in, splat, store
 
 
-@njit(nogil=True)
+@inner
 def skewed_size(count, n, m):
-    """How many numbers a skewed n x m matrix has."""
+    """The size of a skewed n x m matrix."""
     return (n + count - 1) // count * (m + count - 1) * count
 
 
@@ -53,7 +47,7 @@ def unskew(count, skewed, n, m, matrix):
             matrix[i * m + j] = skewed[(stripe * (m + count - 1) + j + lane) * count + lane]
 
 
-@njit(nogil=True)
+@inner
 def lone_forward(lanes, cost, x, k, skewed, m, kept, steps):
     """Score of the best path of one series; records the steps as `forward` does.
 
@@ -63,7 +57,7 @@ def lone_forward(lanes, cost, x, k, skewed, m, kept, steps):
     kept : work space of m + lanes numbers, the row above a stripe
     steps : work space of two masks for each step of each stripe
     """
-    count = number(lanes)
+    count = value_of(lanes)
     nothing = splat(lanes, x.dtype.type(-np.inf))
     fill(kept, -np.inf)
     value = nothing
@@ -76,10 +70,9 @@ def lone_forward(lanes, cost, x, k, skewed, m, kept, steps):
         at = stripe * (m + count - 1)
         for t in range(m + last):
             up = shift_in(value, kept[t])
-            above = maximum(up, diagonal)
-            store_bits(steps, 2 * at, above >= value)
-            store_bits(steps, 2 * at + 1, diagonal >= up)
-            value = maximum(above, value) + score(cost, x_rows, load(lanes, skewed, at * count))
+            record_step(steps, at, up, diagonal, value)
+            local = score(cost, x_rows, load(lanes, skewed, at * count))
+            value = best_of(up, diagonal, value) + local
             diagonal = up
             if t >= count - 1:
                 kept[t - count + 1] = last_lane(value)
@@ -89,10 +82,10 @@ def lone_forward(lanes, cost, x, k, skewed, m, kept, steps):
     return kept[(k - 1) % count]
 
 
-@njit(nogil=True)
+@inner
 def lone_backward(lanes, x, k, m, steps, factor, skewed):
     """Add `factor * x_i` to the cells of the active path."""
-    count = number(lanes)
+    count = value_of(lanes)
     i, j, lane = k - 1, m - 1, (k - 1) % count
     at = (k - 1) // count * (m + count - 1) + j + lane
     while i >= 0 and j >= 0:

@@ -1,147 +1,39 @@
-"""Facts a kernel is compiled for: constants and small parameter records.
+"""Records: named parameters with functions that the compiler puts in their place.
 
-`Static(16)` is a number known to the compiler: a kernel that gets another one is another kernel.
-A *record* is a class of named numbers, such as a local score and its parameters; a kernel gets the
-numbers, and the compiler chooses the functions that belong to the class (`implement`).
+A *record* is a `NamedTuple` class of named numbers, such as a local score and its parameters.  A
+kernel gets the numbers, and the compiler chooses the functions that belong to the class (`record`).
 
-Numba keeps compiled kernels on disk, keyed by the types of their arguments.  The types made here
-carry a digest of the code behind them, and no reference to a class, so a kernel compiled for a
-function that has changed since, or whose class is gone, is never found again.
+Numba keeps compiled kernels on disk, keyed by the types of their arguments.  The type of a record
+carries a digest of the code of its functions, and no reference to the class.  So a kernel compiled
+for a function that has changed since, or whose class is gone, is never reused.
 """
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import sys
 from collections.abc import Callable
-from functools import cache
 from numbers import Real
-from pathlib import Path
 from types import CodeType
 from typing import Any
 
 import numpy as np
-from numba import typeof, types
+from numba import types
 from numba.core import cgutils
 from numba.core.datamodel import models
-from numba.core.imputils import lower_constant
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import (
     NativeValue,
     infer_getattr,
-    intrinsic,
     lower_getattr_generic,
     overload,
-    register_jitable,
     register_model,
     typeof_impl,
     unbox,
 )
 
-# The number 0 where a variable starts with it and is then given to a function: from a literal
-# Numba first compiles the function for that literal.
-ZERO: Any = np.int64(0)
-
-
-def _digest(*parts: bytes) -> str:
-    return hashlib.blake2b(b"\0".join(parts), digest_size=8).hexdigest()
-
-
-# An inlined function is compiled into its caller's file, whose time stamp is all Numba looks at.
-SOURCES = _digest(*(p.read_bytes() for p in sorted(Path(__file__).parents[1].rglob("*.py"))))
-
-
-# Parts are called for every number.  Dividing by zero gives infinity, as everywhere in the kernels.
-_OPTIONS = {"error_model": "numpy", "forceinline": True}
-part = register_jitable(**_OPTIONS)
-
-
-class Static:
-    """A number that is fixed when a kernel is compiled."""
-
-    def __init__(self, value: int) -> None:
-        self.value = int(value)
-
-    def __repr__(self) -> str:
-        return f"Static({self.value})"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Static) and self.value == other.value
-
-    def __hash__(self) -> int:
-        return hash((Static, self.value))
-
-
-class StaticType(types.Type):
-    def __init__(self, value: int) -> None:
-        self.value = value
-        super().__init__(name=f"Static({value}, {SOURCES})")
-
-
-register_model(StaticType)(models.OpaqueModel)
-
-
-@cache
-def static_type(value: int) -> StaticType:
-    return StaticType(value)
-
-
-@typeof_impl.register(Static)
-def _typeof_static(value, context):
-    return static_type(value.value)
-
-
-class Facts(tuple[Any, ...]):
-    """A tuple whose type is worked out once: Numba takes long to look at one of many `Static`."""
-
-    type: types.Type
-
-
-@cache
-def facts(*values: Static | int) -> Facts:
-    """Several facts for one argument of a kernel."""
-    made = Facts(values)
-    made.type = types.Tuple([typeof(value) for value in values])
-    return made
-
-
-@typeof_impl.register(Facts)
-def _typeof_facts(value, context):
-    return value.type
-
-
-@unbox(StaticType)
-def _unbox_static(typ, obj, context):
-    return NativeValue(context.context.get_dummy_value())
-
-
-@lower_constant(StaticType)
-def _constant_static(context, builder, typ, value):
-    return context.get_dummy_value()
-
-
-@intrinsic
-def number(typingctx, static):
-    """The value of a `Static`; any other number is itself."""
-
-    def codegen(context, builder, sig, args):
-        if isinstance(static, StaticType):
-            return context.get_constant(types.intp, static.value)
-        return args[0]
-
-    return types.intp(static if isinstance(static, StaticType) else types.intp), codegen
-
-
-def switch(generic: Callable[..., Any], *implementations: Callable[..., Any]) -> None:
-    """Let the value of a `Static`, the first argument, choose what is compiled for `generic`."""
-
-    def choose(static, *args):
-        if isinstance(static, StaticType) and static.value < len(implementations):
-            return implementations[static.value]
-        return None
-
-    overload(generic, strict=False, jit_options=_OPTIONS)(choose)
+from warplearn._kernels.simd.compiling import INLINED
+from warplearn._kernels.simd.constants import digest
 
 
 class RecordType(types.Type):
@@ -178,39 +70,39 @@ def _unbox_record(typ, obj, context):
     record = cgutils.create_struct_proxy(typ)(context.context, context.builder)
     for field in typ.fields:
         value = context.pyapi.object_getattr_string(obj, field)
-        number = context.pyapi.number_float(value)
-        setattr(record, field, context.pyapi.float_as_double(number))
-        context.pyapi.decref(number)
+        as_float = context.pyapi.number_float(value)
+        setattr(record, field, context.pyapi.float_as_double(as_float))
+        context.pyapi.decref(as_float)
         context.pyapi.decref(value)
     return NativeValue(record._getvalue())
 
 
 def _instructions(code: CodeType) -> list[bytes]:
-    """Bytecode, and the names and constants it refers to by number."""
-    parts = [code.co_code, repr((code.co_names, code.co_varnames, code.co_freevars)).encode()]
+    """Bytecode, and the names and constants it refers to."""
+    pieces = [code.co_code, repr((code.co_names, code.co_varnames, code.co_freevars)).encode()]
     for constant in code.co_consts:
         nested = isinstance(constant, CodeType)
-        parts += _instructions(constant) if nested else [repr(constant).encode()]
-    return parts
+        pieces += _instructions(constant) if nested else [repr(constant).encode()]
+    return pieces
 
 
-def _code_parts(function: Callable[..., Any], seen: set[int]) -> list[bytes]:
+def _code_of(function: Callable[..., Any], seen: set[int]) -> list[bytes]:
     """Bytecode, constants and the global numbers and functions that a function uses."""
     if id(function) in seen:
         return []
     seen.add(id(function))
-    parts = [*_instructions(function.__code__), repr(function.__defaults__).encode()]
+    pieces = [*_instructions(function.__code__), repr(function.__defaults__).encode()]
     variables = inspect.getclosurevars(function)
     for name, value in sorted({**variables.globals, **variables.nonlocals}.items()):
-        parts.append(name.encode())
+        pieces.append(name.encode())
         value = getattr(value, "py_func", value)  # of a function that is compiled already
         if inspect.isfunction(value):
-            parts += _code_parts(value, seen)
+            pieces += _code_of(value, seen)
         elif isinstance(value, np.ndarray):
-            parts += [repr((value.dtype, value.shape)).encode(), value.tobytes()]
+            pieces += [repr((value.dtype, value.shape)).encode(), value.tobytes()]
         elif isinstance(value, (int, float, str, bool, tuple, np.generic)):
-            parts.append(repr(value).encode())
-    return parts
+            pieces.append(repr(value).encode())
+    return pieces
 
 
 def record(cls: type, **implementations: tuple[Callable[..., Any], Callable[..., Any]]) -> None:
@@ -220,14 +112,14 @@ def record(cls: type, **implementations: tuple[Callable[..., Any], Callable[...,
     compiler puts `own`.
     """
     name = f"{cls.__module__}.{cls.__qualname__}"
-    parts: list[bytes] = []
+    pieces: list[bytes] = []
     for _, own in implementations.values():
-        parts += _code_parts(own, set())
+        pieces += _code_of(own, set())
         if own.__module__ not in sys.modules:  # text given to `exec` has no module to import,
             own.__module__ = __name__  # as Numba does with kernels that it finds on disk
-    digest = _digest(*parts)
+    own_digest = digest(*pieces)
     fields: tuple[str, ...] = cls._fields  # type: ignore[attr-defined]
-    kind = RecordType(name, digest, fields)
+    kind = RecordType(name, own_digest, fields)
 
     @typeof_impl.register(cls)
     def _typeof_record(value, context):
@@ -240,7 +132,7 @@ def record(cls: type, **implementations: tuple[Callable[..., Any], Callable[...,
 
         def choose(instance, *args, _own=own):
             if isinstance(instance, RecordType) and instance.record == name:
-                return _own if instance.digest == digest else None
+                return _own if instance.digest == own_digest else None
             return None
 
-        overload(generic, strict=False, jit_options=_OPTIONS)(choose)
+        overload(generic, strict=False, jit_options=INLINED)(choose)

@@ -6,7 +6,7 @@ Numba the vector: `Vec(dtype, lanes)` is an LLVM vector, a comparison gives a `M
 every function below is one LLVM instruction or a short shuffle.  LLVM splits a vector into the
 registers the CPU has (AVX2, AVX-512, NEON): one source, no dispatch code.
 
-Arithmetic is IEEE with a single licence: a product and the sum it enters may be fused.  Memory
+Arithmetic is IEEE with one exception: a product and the sum it enters may be fused.  Memory
 access is unchecked; arrays are addressed flat, by element.
 """
 
@@ -18,19 +18,18 @@ from typing import Any
 import numpy as np
 from llvmlite import binding as llvm
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.core.datamodel import models
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, register_model
-from numpy.typing import NDArray
 
-from warplearn._kernels.simd.records import Static, static_type
+from warplearn._kernels.simd.arrays import CACHE_LINE
+from warplearn._kernels.simd.constants import Static, static_type
 
-CACHE_LINE = 64
 _VECTOR_BYTES = 256 if llvm.get_host_cpu_features().get("avx512f", False) else 128
 _INT32 = ir.IntType(32)
-_FUSE = ("contract",)
+FUSE = ("contract",)  # flags of an operation that may be fused with another
 
 
 def lanes_for(dtype: Any) -> Static:
@@ -44,7 +43,7 @@ def lanes_for(dtype: Any) -> Static:
 
 @intrinsic
 def is_short(typingctx, lanes, array):
-    """`Static(1)` if a vector of so many numbers of an array is no longer than a cache line."""
+    """Whether a vector of `lanes` elements of an array fits a cache line, as a `Static`."""
     result = static_type(int(lanes.value * array.dtype.bitwidth <= 8 * CACHE_LINE))
 
     def codegen(context, builder, sig, args):
@@ -53,31 +52,9 @@ def is_short(typingctx, lanes, array):
     return result(lanes, array), codegen
 
 
-@njit(nogil=True)
-def aligned_empty(size, like):
-    """An uninitialized array, of the dtype of another, that starts on a cache line."""
-    width = like.itemsize
-    raw = np.empty(size + CACHE_LINE // width, like.dtype)
-    start = (-raw.ctypes.data % CACHE_LINE) // width
-    return raw[start : start + size]
-
-
-def aligned_zeros(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
-    """Zeros that start on a cache line: a vector that lies across two lines is slow to load."""
-    size, width = int(np.prod(shape)), np.dtype(dtype).itemsize
-    raw = np.zeros(size + CACHE_LINE // width, dtype)
-    start = (-raw.ctypes.data % CACHE_LINE) // width
-    return raw[start : start + size].reshape(shape)
-
-
-@njit(nogil=True)
-def fill(array, value):
-    """Set all elements (an assignment to a slice would take the compiler much longer)."""
-    for i in range(len(array)):
-        array[i] = value
-
-
 class Vec(types.Type):
+    """A vector of `lanes` floating-point numbers."""
+
     def __init__(self, dtype: types.Float, lanes: int) -> None:
         self.dtype = dtype
         self.lanes = lanes
@@ -85,6 +62,8 @@ class Vec(types.Type):
 
 
 class Mask(types.Type):
+    """One truth value for each lane."""
+
     def __init__(self, lanes: int) -> None:
         self.lanes = lanes
         super().__init__(name=f"Mask({lanes})")
@@ -103,20 +82,36 @@ class _MaskModel(models.PrimitiveModel):
         super().__init__(dmm, fe_type, ir.VectorType(ir.IntType(1), fe_type.lanes))
 
 
-def _spread(builder, scalar, lanes):
+# Helpers for writing intrinsics.
+
+
+def spread(builder, scalar, lanes):
+    """The vector with the same scalar in every lane."""
     vector = ir.VectorType(scalar.type, lanes)
     undefined = ir.Constant(vector, ir.Undefined)
     first = builder.insert_element(undefined, scalar, _INT32(0))
     return builder.shuffle_vector(first, undefined, _indices([0] * lanes))
 
 
-def _indices(numbers):
-    return ir.Constant(ir.VectorType(_INT32, len(numbers)), list(numbers))
+def _indices(order):
+    return ir.Constant(ir.VectorType(_INT32, len(order)), list(order))
 
 
-def _address(context, builder, array_type, array, offset, pointee):
+def address_of(context, builder, array_type, array, offset, pointee):
+    """The address of element `offset` of an array, as a pointer to `pointee`."""
     data = context.make_array(array_type)(context, builder, array).data
     return builder.bitcast(builder.gep(data, [offset]), pointee.as_pointer())
+
+
+def larger_of(builder, a, b):
+    """The larger number of each lane."""
+    return builder.select(builder.fcmp_ordered(">", a, b), a, b)
+
+
+def fields_of(builder, kind, value):
+    """The fields of a `NamedTuple`: their types and their values, each as a `NamedTuple`."""
+    values = cgutils.unpack_tuple(builder, value)
+    return kind.instance_class(*kind.types), kind.instance_class(*values)
 
 
 def _total(builder, vec):
@@ -155,7 +150,7 @@ def _define_operator(symbol, instruct, result):
     def lower(context, builder, sig, args):
         lanes = next(t.lanes for t in sig.args if isinstance(t, Vec))
         operands = [
-            value if isinstance(typ, Vec) else _spread(builder, value, lanes)
+            value if isinstance(typ, Vec) else spread(builder, value, lanes)
             for typ, value in zip(sig.args, args, strict=True)
         ]
         return instruct(builder, *operands)
@@ -172,9 +167,9 @@ def _mask(vec):
     return Mask(vec.lanes)
 
 
-_define_operator(operator.add, lambda builder, a, b: builder.fadd(a, b, flags=_FUSE), _same)
-_define_operator(operator.sub, lambda builder, a, b: builder.fsub(a, b, flags=_FUSE), _same)
-_define_operator(operator.mul, lambda builder, a, b: builder.fmul(a, b, flags=_FUSE), _same)
+_define_operator(operator.add, lambda builder, a, b: builder.fadd(a, b, flags=FUSE), _same)
+_define_operator(operator.sub, lambda builder, a, b: builder.fsub(a, b, flags=FUSE), _same)
+_define_operator(operator.mul, lambda builder, a, b: builder.fmul(a, b, flags=FUSE), _same)
 _define_operator(operator.truediv, lambda builder, a, b: builder.fdiv(a, b), _same)
 _define_operator(operator.gt, lambda builder, a, b: builder.fcmp_ordered(">", a, b), _mask)
 _define_operator(operator.ge, lambda builder, a, b: builder.fcmp_ordered(">=", a, b), _mask)
@@ -202,7 +197,7 @@ def splat(typingctx, lanes, scalar):
     """The same number in every lane."""
 
     def codegen(context, builder, sig, args):
-        return _spread(builder, args[1], lanes.value)
+        return spread(builder, args[1], lanes.value)
 
     return Vec(scalar, lanes.value)(lanes, scalar), codegen
 
@@ -212,7 +207,7 @@ def like(typingctx, vec, scalar):
     """A scalar spread over as many lanes, and in the dtype, of `vec`."""
 
     def codegen(context, builder, sig, args):
-        return _spread(builder, args[1], vec.lanes)
+        return spread(builder, args[1], vec.lanes)
 
     return vec(vec, vec.dtype), codegen
 
@@ -223,7 +218,7 @@ def load(typingctx, lanes, array, offset):
 
     def codegen(context, builder, sig, args):
         vector = context.get_value_type(sig.return_type)
-        address = _address(context, builder, array, args[1], args[2], vector)
+        address = address_of(context, builder, array, args[1], args[2], vector)
         return builder.load(address, align=array.dtype.bitwidth // 8)
 
     return Vec(array.dtype, lanes.value)(lanes, array, types.intp), codegen
@@ -234,7 +229,7 @@ def store(typingctx, array, offset, vec):
     """Write a vector to a contiguous array, from element `offset` on."""
 
     def codegen(context, builder, sig, args):
-        address = _address(context, builder, array, args[0], args[1], args[2].type)
+        address = address_of(context, builder, array, args[0], args[1], args[2].type)
         builder.store(args[2], address, align=array.dtype.bitwidth // 8)
         return context.get_dummy_value()
 
@@ -258,10 +253,10 @@ def _reader(bit):
             _, _, value, index = args
             if role.value & bit:
                 index = builder.mul(index, index.type(lanes.value))
-                address = _address(context, builder, array, value, index, vector)
+                address = address_of(context, builder, array, value, index, vector)
                 return builder.load(address, align=array.dtype.bitwidth // 8)
-            address = _address(context, builder, array, value, index, vector.element)
-            return _spread(builder, builder.load(address), lanes.value)
+            address = address_of(context, builder, array, value, index, vector.element)
+            return spread(builder, builder.load(address), lanes.value)
 
         return Vec(array.dtype, lanes.value)(role, lanes, array, types.intp), codegen
 
@@ -280,7 +275,7 @@ def _adder(bit):
                 index = builder.mul(index, index.type(vec.lanes))
             else:
                 vector = _total(builder, vector)
-            address = _address(context, builder, array, value, index, vector.type)
+            address = address_of(context, builder, array, value, index, vector.type)
             increased = builder.fadd(builder.load(address, align=align), vector)
             builder.store(increased, address, align=align)
             return context.get_dummy_value()
@@ -300,11 +295,31 @@ def store_bits(typingctx, array, offset, mask):
 
     def codegen(context, builder, sig, args):
         integer = ir.IntType(mask.lanes)
-        address = _address(context, builder, array, args[0], args[1], integer)
+        address = address_of(context, builder, array, args[0], args[1], integer)
         builder.store(builder.bitcast(args[2], integer), address)
         return context.get_dummy_value()
 
     return types.void(array, types.intp, mask), codegen
+
+
+def _transposed_halves(builder, block):
+    """Transpose two squares that lie side by side in the rows of `block`.
+
+    Interleaving the first half of the rows with the second, log2(rows) times, does it.
+    """
+    half = len(block)
+    first_quarters, second_quarters = (
+        [start + i // 2 + 2 * half * (i % 2) for start in starts for i in range(half)]
+        for starts in ((0, half), (half // 2, half + half // 2))
+    )
+    for _ in range(half.bit_length() - 1):
+        pairs = zip(block[: half // 2], block[half // 2 :], strict=True)
+        block = [
+            builder.shuffle_vector(a, b, _indices(order))
+            for a, b in pairs
+            for order in (first_quarters, second_quarters)
+        ]
+    return block
 
 
 @intrinsic
@@ -313,14 +328,9 @@ def transpose(typingctx, tile, source, rows, first, column, target, offset, stri
 
     `target[offset + t * stride + l] = source[rows[first + l] + column + t]` for t, l < tile.
     The second half of the rows is loaded beside the first, which leaves squares of half the side,
-    two by two.  Interleaving the first half of their rows with the second, log2(half) times,
-    transposes them; CPUs are quickest at this within 16 bytes (see `blocks.tile_for`).
+    two by two.  CPUs are quickest at transposing within 16 bytes (see `blocks.tile_of`).
     """
     count, half = tile.value, tile.value // 2
-    first_quarters, second_quarters = (
-        [start + i // 2 + count * (i % 2) for start in starts for i in range(half)]
-        for starts in ((0, half), (half // 2, half + half // 2))
-    )
 
     def codegen(context, builder, sig, args):
         _, source_value, rows_value, first_value, column_value, target_value, start, step = args
@@ -331,27 +341,20 @@ def transpose(typingctx, tile, source, rows, first, column, target, offset, stri
         begins = []
         for lane in range(count):
             index = builder.add(first_value, int64(lane))
-            row = builder.load(_address(context, builder, rows, rows_value, index, int64))
+            row = builder.load(address_of(context, builder, rows, rows_value, index, int64))
             begins.append(builder.add(row, column_value))
-        for part in range(0, count, half):
+        for side in range(0, count, half):
             loaded = []
             for begin in begins:
-                at = builder.add(begin, int64(part))
-                address = _address(context, builder, source, source_value, at, short)
+                at = builder.add(begin, int64(side))
+                address = address_of(context, builder, source, source_value, at, short)
                 loaded.append(builder.load(address, align=align))
             block = [
                 builder.shuffle_vector(low, high, _indices(range(count)))
                 for low, high in zip(loaded[:half], loaded[half:], strict=True)
             ]
-            for _ in range(half.bit_length() - 1):
-                pairs = zip(block[: half // 2], block[half // 2 :], strict=True)
-                block = [
-                    builder.shuffle_vector(a, b, _indices(order))
-                    for a, b in pairs
-                    for order in (first_quarters, second_quarters)
-                ]
-            for vec in block:
-                address = _address(context, builder, target, target_value, start, vector)
+            for vec in _transposed_halves(builder, block):
+                address = address_of(context, builder, target, target_value, start, vector)
                 builder.store(vec, address, align=align)
                 start = builder.add(start, step)
         return context.get_dummy_value()
@@ -371,7 +374,7 @@ def maximum(typingctx, a, b):
     """The larger number of each lane."""
 
     def codegen(context, builder, sig, args):
-        return builder.select(builder.fcmp_ordered(">", *args), *args)
+        return larger_of(builder, *args)
 
     return a(a, a), codegen
 
@@ -422,7 +425,7 @@ def shift_in(typingctx, vec, scalar):
 
     def codegen(context, builder, sig, args):
         order = _indices([vec.lanes, *range(vec.lanes - 1)])
-        return builder.shuffle_vector(args[0], _spread(builder, args[1], vec.lanes), order)
+        return builder.shuffle_vector(args[0], spread(builder, args[1], vec.lanes), order)
 
     return vec(vec, vec.dtype), codegen
 

@@ -1,4 +1,4 @@
-"""The pluggable parts of a training step: losses, penalties, schedules.
+"""The pluggable components of a training step: losses, penalties, schedules.
 
 Each is a record (see `records`) of its parameters with functions of scalars, or, for penalties, of
 vectors.  Kernels call the functions below; the compiler puts those of the record's class.

@@ -1,0 +1,235 @@
+"""The matrices of a task in lanes: score an example, update them along its paths, score many.
+
+A task is *lone* if it has a single matrix: then its lanes hold the rows of that matrix (see
+`lone`), else each lane holds a matrix.  The functions here have an implementation for either.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from warplearn._kernels.drivers.blocks import pack, unpack
+from warplearn._kernels.recursion.backward import Gradients, Trace, Wanted, backward
+from warplearn._kernels.recursion.forward import Config, Ends, Operands, Work, forward
+from warplearn._kernels.recursion.grid import Band, lane_limits, room_for_limits
+from warplearn._kernels.recursion.lone import lone_backward, lone_forward, unskew
+from warplearn._kernels.simd.arrays import aligned_empty, fill
+from warplearn._kernels.simd.compiling import inner
+from warplearn._kernels.simd.constants import (
+    NO,
+    YES,
+    ZERO,
+    Static,
+    constants,
+    switch,
+    value_of,
+)
+from warplearn._kernels.simd.vector import BANK, BATCH, store
+
+_GROUP = 16  # matrices that are taken out of their lanes at a time
+
+
+@constants
+class Plan(NamedTuple):
+    """What training is compiled for.
+
+    Attributes
+    ----------
+    lanes, wide : Static
+        Lanes of a bank of matrices; lanes of a batch of series, which are judged.
+    channels : Static or int
+    banded, lone : Static
+    penalised, scaled : Static
+        Whether some model has a penalty; whether it is applied by a scale beside the matrices.
+    averaged : Static
+    """
+
+    lanes: Static
+    wide: Static
+    channels: Static | int
+    banded: Static
+    lone: Static
+    penalised: Static
+    scaled: Static
+    averaged: Static
+
+
+class Series(NamedTuple):
+    """All series: a flat array, how far they are apart, and their lengths."""
+
+    values: Any
+    stride: int
+    lengths: Any
+
+
+class Grids(NamedTuple):
+    """Columns of the grids and the band, flat; the dtype of `mask` is that of recorded steps."""
+
+    m: int
+    band_cells: int
+    band_share: float
+    mask: Any
+
+
+class Room(NamedTuple):
+    """Work space of a bank: for the recursion, and for its steps, a row for each block."""
+
+    kept: Any
+    last_rows: Any
+    rows: Any
+    values: Any
+    limits: Any
+    series: Any
+    steps: Any
+    marks: Any
+    cells: Any
+
+
+@inner
+def room_for_bank(plan, lengths, grids, matrices):
+    """Uninitialized work space."""
+    count, m, n = value_of(plan.lanes), grids.m, lengths.max()
+    values = aligned_empty(count, matrices)
+    return Room(
+        aligned_empty((m + 1) * count, matrices),
+        aligned_empty(count, matrices),
+        np.empty(count, np.int64),
+        values,
+        room_for_limits(plan.lanes, plan.banded, n, matrices),
+        aligned_empty((n + count - 1) // count * count, matrices),
+        np.empty((len(matrices), 2 * (n + count) * (m + count)), grids.mask.dtype),
+        np.empty(m, np.int64),
+        np.empty((0, 3), np.int64),
+    )
+
+
+def score_example(lone, plan, cost, series, case, grids, matrices, room, f):
+    """Score one series against the matrices of a task, without the biases."""
+    raise NotImplementedError
+
+
+def _score_bank(lone, plan, cost, series, case, grids, matrices, room, f):
+    lanes, count, m, values = plan.lanes, value_of(plan.lanes), grids.m, room.values
+    k, start, stride = series.lengths[case], case * series.stride, m * value_of(plan.channels)
+    config = Config(lanes, BANK, plan.channels, YES, plan.banded)
+    fill(room.last_rows, k - 1)
+    ends = Ends(room.last_rows, k, k)
+    if value_of(plan.banded):
+        fill(room.rows, k)
+        band = Band(grids.band_cells, grids.band_share)
+        lane_limits(lanes, band, room.rows, k, m, room.limits)
+    for block in range(len(matrices)):
+        operands = Operands(series.values, start, matrices[block], ZERO, stride, m)
+        work = Work(room.kept, room.steps[block])
+        store(values, 0, forward(config, cost, operands, ends, room.limits, work))
+        for lane in range(count):
+            f[block * count + lane] = values[lane]
+
+
+def _score_lone(lone, plan, cost, series, case, grids, matrices, room, f):
+    x, start, k, padded = series.values, case * series.stride, series.lengths[case], room.series
+    for i in range(len(padded)):
+        padded[i] = x[start + i] if i < k else 0
+    steps = room.steps[0]
+    f[0] = lone_forward(plan.lanes, cost, padded, k, matrices[0], grids.m, room.kept, steps)
+
+
+def add_gradient(lone, plan, cost, series, case, m, matrix, block, factors, chosen, room):
+    """Add `factors` times the generalized gradient of the scores to a block of matrices."""
+    raise NotImplementedError
+
+
+def _add_to_bank(lone, plan, cost, series, case, m, matrix, block, factors, chosen, room):
+    x, k, stride = series.values, series.lengths[case], m * value_of(plan.channels)
+    backward(
+        Config(plan.lanes, BANK, plan.channels, YES, plan.banded),
+        Wanted(NO, YES, NO, NO),
+        cost,
+        Operands(x, case * series.stride, matrix, ZERO, stride, m),
+        Ends(room.last_rows, k, k),
+        Trace(room.steps[block], room.marks, room.cells),
+        chosen,
+        factors,
+        Gradients(x, ZERO, matrix, ZERO, room.values),
+    )
+
+
+def _add_to_lone(lone, plan, cost, series, case, m, matrix, block, factors, chosen, room):
+    k, steps = series.lengths[case], room.steps[0]
+    lone_backward(plan.lanes, room.series, k, m, steps, factors[0], matrix)
+
+
+def _take_out(lone, lanes, matrices, first, many, n, m, d, plain):
+    """Copy the matrices of some outputs, from `first` on, out of their lanes."""
+    raise NotImplementedError
+
+
+def _take_out_of_bank(lone, lanes, matrices, first, many, n, m, d, plain):
+    block = first // value_of(lanes)
+    unpack(lanes, matrices[block], first % value_of(lanes), many, n * m * d, plain)
+
+
+def _take_out_lone(lone, lanes, matrices, first, many, n, m, d, plain):
+    unskew(value_of(lanes), matrices[0], n, m, plain)
+
+
+switch(score_example, _score_bank, _score_lone)
+switch(add_gradient, _add_to_bank, _add_to_lone)
+switch(_take_out, _take_out_of_bank, _take_out_lone)
+
+
+class _Block(NamedTuple):
+    """Series in lanes: their elements, where they start, and how many rows they have."""
+
+    values: Any
+    starts: Any
+    rows: Any
+    last_rows: Any
+
+
+@inner
+def _fill_block(plan, series, cases, first, block):
+    """Lay series into lanes, the last one again in lanes that are left over."""
+    lengths, starts, rows, last_rows = series.lengths, block.starts, block.rows, block.last_rows
+    shortest, longest = lengths[cases[first]], ZERO
+    for lane in range(len(starts)):
+        case = cases[min(first + lane, len(cases) - 1)]
+        starts[lane], rows[lane] = case * series.stride, lengths[case]
+        last_rows[lane] = rows[lane] - 1
+        shortest, longest = min(shortest, rows[lane]), max(longest, rows[lane])
+    pack(plan.wide, series.values, starts, 0, longest * value_of(plan.channels), block.values)
+    return Ends(last_rows, shortest, longest)
+
+
+@inner
+def score_cases(plan, cost, series, cases, grids, used, matrices, table):
+    """Score some series, a row of `table` each: here lanes are series, some matrices at a time."""
+    wide, count, d, m = plan.wide, value_of(plan.wide), value_of(plan.channels), grids.m
+    x, n = series.values, series.lengths.max()
+    group = 1 if value_of(plan.lone) else min(_GROUP, value_of(plan.lanes))
+    config = Config(wide, BATCH, plan.channels, NO, plan.banded)
+    band = Band(grids.band_cells, grids.band_share)
+    plain = np.empty(group * n * m * d, x.dtype)
+    values = aligned_empty(count, x)
+    block = _Block(
+        aligned_empty(n * d * count, x),
+        np.empty(count, np.int64),
+        np.empty(count, np.int64),
+        aligned_empty(count, x),
+    )
+    limits = room_for_limits(wide, plan.banded, n, x)
+    work = Work(aligned_empty(m * count, x), np.empty(0, grids.mask.dtype))
+    for first_unit in range(0, used, group):
+        _take_out(plan.lone, plan.lanes, matrices, first_unit, group, n, m, d, plain)
+        for first in range(0, len(cases), count):
+            ends = _fill_block(plan, series, cases, first, block)
+            if value_of(plan.banded):
+                lane_limits(wide, band, block.rows, ends.longest, m, limits)
+            for unit in range(first_unit, min(first_unit + group, used)):
+                start = (unit - first_unit) * n * m * d
+                operands = Operands(block.values, ZERO, plain, start, m * d, m)
+                store(values, 0, forward(config, cost, operands, ends, limits, work))
+                for lane in range(min(count, len(cases) - first)):
+                    table[first + lane, unit] = values[lane]
