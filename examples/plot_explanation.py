@@ -14,7 +14,7 @@ import sys
 import matplotlib.pyplot as plt
 
 from warplearn import ElasticLogisticRegression, datasets
-from warplearn.plotting.displays import (
+from warplearn.plotting import (
     ContributionsDisplay,
     LearningCurveDisplay,
     WeightMatrixDisplay,
