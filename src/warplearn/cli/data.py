@@ -19,12 +19,12 @@ def list_sets(data: DataFolder = None, json: AsJson = False) -> None:
 
     Example: `warplearn datasets list --data UCRArchive_2018`
     """
-    found = datasets.available(data)
+    available = datasets.available(data)
     if json:
-        print_json(found)
+        print_json(available)
         return
     table = Table("name", "where", "what")
-    for name, place in found.items():
+    for name, place in available.items():
         known = datasets.BUILT_IN.get(name)
         table.add_row(name, place, known.description if known else "")
     console().print(table)
@@ -49,14 +49,14 @@ def info(name: Name, data: DataFolder = None, json: AsJson = False) -> None:
 
     Example: `warplearn datasets info WarpedBumps`
     """
-    found = datasets.info(name, data)
+    about = datasets.info(name, data)
     if json:
-        print_json(found._asdict())
+        print_json(about._asdict())
         return
     table = Table.grid(padding=(0, 2))
-    for field, value in found._asdict().items():
-        shown = " to ".join(map(str, value)) if field == "lengths" else value
-        table.add_row(field, ", ".join(shown) if isinstance(shown, tuple) else str(shown))
+    for field, value in about._asdict().items():
+        text = " to ".join(map(str, value)) if field == "lengths" else value
+        table.add_row(field, ", ".join(text) if isinstance(text, tuple) else str(text))
     console().print(table)
 
 

@@ -1,4 +1,4 @@
-"""The data sets of a study: found, or replaced by built-in ones, in the form that methods take."""
+"""The data sets of a study, or built-in ones in their place, in the form that methods take."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ class Data:
     y : array (cases,)
     n_train : int
         What follows are test series; there may be none.
+    channels : tuple of str, optional
+        Names of the channels, where they are the symbols of an alphabet.
     """
 
     name: str
@@ -37,6 +39,7 @@ class Data:
     X: SeriesCollection
     y: NDArray[Any]
     n_train: int
+    channels: tuple[str, ...] | None = None
 
     @classmethod
     def load(cls, name: str, directory: Path | None = None, *, download: bool = False) -> Data:
@@ -46,9 +49,15 @@ class Data:
         with suppress(datasets.DatasetNotFoundError):  # judged by cross-validation, as rows say
             parts.append(datasets.load(name, "test", directory, download=download))
         y = np.concatenate([part.y for part in parts])
-        X = SeriesCollection.of([x.T for part in parts for x in part.X]).astype(np.float32)
+        series = [
+            part.X.values[case, :length].T
+            for part in parts
+            for case, length in enumerate(part.X.lengths)
+        ]
+        X = SeriesCollection.of(series).astype(np.float32)
         source = "built-in" if train.source == "built-in" else "ucr"
-        return cls(name, source, X, y, len(train.X))
+        symbols = None if train.alphabet is None else tuple(map(str, train.alphabet.symbols))
+        return cls(name, source, X, y, len(train.X), symbols)
 
     @property
     def train(self) -> NDArray[np.int64]:
