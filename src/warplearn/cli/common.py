@@ -7,16 +7,19 @@ import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
 
 import numpy as np
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from warplearn import catalogue, datasets
+from warplearn import catalogue
 from warplearn.cli import INTERRUPTED
 from warplearn.elastic.extent import Extent
+
+if TYPE_CHECKING:
+    from warplearn.datasets import Dataset
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -95,8 +98,10 @@ def _plain(value: Any) -> Any:
 
 def load_series(
     source: str, split: str | None, directory: Path | None, *, dtype: Any = np.float32
-) -> datasets.Dataset:
+) -> Dataset:
     """The series of a file, or of the data set with this name."""
+    from warplearn import datasets
+
     path = Path(source)
     if path.is_file():
         data = datasets.read(path)
@@ -111,7 +116,7 @@ def load_series(
     return data._replace(X=data.X.astype(dtype), name=data.name or path.stem)
 
 
-def check_labelled(data: datasets.Dataset) -> datasets.Dataset:
+def check_labelled(data: Dataset) -> Dataset:
     """The data set, if it has labels."""
     if len(data.y) == 0:
         raise ValueError(f"{data.name} has no labels")

@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from warplearn import datasets
 from warplearn.cli.common import AsJson, DataFolder, console, friendly, print_json
 
 Name = Annotated[str, typer.Argument(help="Name of a data set.")]
@@ -19,6 +18,8 @@ def list_sets(data: DataFolder = None, json: AsJson = False) -> None:
 
     Example: `warplearn datasets list --data UCRArchive_2018`
     """
+    from warplearn import datasets
+
     available = datasets.available(data)
     if json:
         print_json(available)
@@ -36,6 +37,8 @@ def get(name: Name, json: AsJson = False) -> None:
 
     Example: `warplearn datasets get GunPoint`
     """
+    from warplearn import datasets
+
     folder = datasets.download(name)
     if json:
         print_json({"name": name, "folder": str(folder)})
@@ -49,6 +52,8 @@ def info(name: Name, data: DataFolder = None, json: AsJson = False) -> None:
 
     Example: `warplearn datasets info WarpedBumps`
     """
+    from warplearn import datasets
+
     about = datasets.info(name, data)
     if json:
         print_json(about._asdict())

@@ -300,9 +300,11 @@ def _run_demo(study: Study, cases: list[Data], results: Path, *, one_process: bo
     add to the same file: one with the methods that share the kernels of training, one with the
     others.
     """
+    from warplearn.model_selection import makes_plans
+
     if one_process:
         return bool(_run(study, cases, results, 1, quiet=True))
-    own = [m.name for m in study.methods if hasattr(m.estimator_class, "plan")]
+    own = [m.name for m in study.methods if makes_plans(m.estimator_class)]
     others = [m.name for m in study.methods if m.name not in own]
     command = [sys.executable, "-m", "warplearn.cli", "reproduce", study.name, "--quiet"]
     command += ["--jobs", "1", "--methods", ",".join(others), "--output", str(results)]

@@ -6,13 +6,13 @@ import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 from rich.table import Table
 
-from warplearn import catalogue, datasets
+from warplearn import catalogue
 from warplearn.cli.common import (
     AsJson,
     DataFolder,
@@ -30,6 +30,9 @@ from warplearn.cli.common import (
     print_summary,
 )
 from warplearn.cli.storage import save_model
+
+if TYPE_CHECKING:
+    from warplearn.datasets import Dataset
 
 METHODS = ", ".join(catalogue.commands("classify"))
 
@@ -64,7 +67,7 @@ def _collect_warnings(work: Callable[[], Any]) -> tuple[Any, list[str]]:
     return result, list(dict.fromkeys(str(warning.message) for warning in caught))
 
 
-def _describe(model: Any, data: datasets.Dataset, path: Path) -> dict[str, Any]:
+def _describe(model: Any, data: Dataset, path: Path) -> dict[str, Any]:
     """A summary of a model that was fitted and written."""
     error = float(100 * (model.predict(data.X) != data.y).mean())
     summary = {

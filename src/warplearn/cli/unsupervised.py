@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from warplearn import catalogue, datasets
+from warplearn import catalogue
 from warplearn.cli.common import (
     AsJson,
     DataFolder,
@@ -48,6 +48,8 @@ def _show(names: list[str], series: list[Any], notes: list[str]) -> None:
 
 def _write(path: Any, series: list[Any], names: list[str]) -> None:
     """Series and their names, in the format that the suffix says."""
+    from warplearn import datasets
+
     writers = {".tsv": datasets.write_tsv, ".ts": datasets.write_ts}
     named(writers, path.suffix, "--output")(path, series, np.array(names))
 

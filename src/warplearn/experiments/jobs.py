@@ -13,6 +13,7 @@ from warplearn import __version__
 from warplearn.elastic.extent import columns_for
 from warplearn.experiments.data import Data
 from warplearn.experiments.spec import Method, Study
+from warplearn.model_selection import makes_plans
 
 LANES = 10  # trials that are trained side by side, by methods that know lanes
 
@@ -53,7 +54,7 @@ class Job(NamedTuple):
     @property
     def at_once(self) -> int:
         """How many trials are computed together, and written together."""
-        return LANES if hasattr(self.method.estimator_class, "plan") else 1
+        return LANES if makes_plans(self.method.estimator_class) else 1
 
     @property
     def has_view(self) -> bool:
