@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from warplearn import DTWNeighborsClassifier, ElasticLogisticRegression, datasets
-from warplearn.torch import ElasticNetClassifier
+from warplearn.torch import ElasticConvNetClassifier
 
 
 def contributions(model, x):
@@ -33,7 +33,7 @@ def contributions(model, x):
 
 def main(name="WarpedBumps"):
     train, test = datasets.load(name, "train"), datasets.load(name, "test")
-    model = ElasticNetClassifier(random_state=0, max_iter=60, verbose=1).fit(train.X, train.y)
+    model = ElasticConvNetClassifier(random_state=0, max_iter=60, verbose=1).fit(train.X, train.y)
     others = DTWNeighborsClassifier(), ElasticLogisticRegression(random_state=0)
     for each in (model, *(other.fit(train.X, train.y) for other in others)):
         error = 100 * (1 - each.score(test.X, test.y))
@@ -43,7 +43,8 @@ def main(name="WarpedBumps"):
     axes[0].plot(model.history_)
     axes[0].set(title="loss", xlabel="epoch", yscale="log")
     for axis, label in zip(axes[1:], model.classes_[:2], strict=True):
-        x = test.X[int(np.flatnonzero(test.y == label)[0])]
+        case = int(np.flatnonzero(test.y == label)[0])
+        x = test.X.values[case, : test.X.lengths[case]]
         speaks = contributions(model, x)
         most = np.abs(speaks).max()
         points = axis.scatter(
