@@ -1,11 +1,13 @@
 """Studies: read strictly, carried out in parts, and never lost."""
 
+import _thread
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import replace
 from importlib.util import find_spec
 from io import StringIO
@@ -34,6 +36,7 @@ from warplearn.experiments import progress as displays
 from warplearn.experiments.jobs import all_jobs
 from warplearn.experiments.journal import Journal, read_lines, views_path
 from warplearn.experiments.trials import choose, folds_of
+from warplearn.experiments.workers import Workers
 
 SMALL = {
     "name": "small",
@@ -506,6 +509,41 @@ def test_interrupted_it_ends_at_once_and_keeps_what_is_finished(tmp_path):
         assert process.wait(20) == 130
         assert "run again to go on" in process.stderr.read()
     assert 0 < len(read_rows(path)) < 500
+
+
+def test_an_interrupt_is_passed_on_to_the_threads():
+    begun, ended = [], []
+
+    def work(job, stop):
+        begun.append(job)
+        try:
+            while True:  # as a kernel after the other
+                time.sleep(0.01)
+        finally:
+            ended.append((job, stop.is_set()))
+
+    timer = threading.Timer(0.3, _thread.interrupt_main)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        Workers(2, work).run(range(5))
+    assert sorted(begun) == [0, 1]  # no more jobs were begun
+    assert sorted(ended) == [(0, True), (1, True)]
+
+
+def test_threads_that_do_not_end_are_waited_for_as_long_as_said():
+    over = threading.Event()
+
+    def work(job, stop):
+        while not over.is_set():
+            with suppress(KeyboardInterrupt):
+                time.sleep(0.01)
+
+    threading.Timer(0.2, _thread.interrupt_main).start()
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        Workers(1, work, grace=0.3).run([0])
+    assert 0.4 < time.monotonic() - start < 5
+    over.set()
 
 
 def test_an_error_in_a_thread_is_not_swallowed(bumps, tmp_path, monkeypatch):

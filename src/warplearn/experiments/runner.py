@@ -151,6 +151,8 @@ class _Desk(NamedTuple):
         try:
             self._carry_out(job, stop)
         except (ValueError, MemoryError) as error:
+            if stop.is_set():
+                return  # what an interrupt led to
             failure = {
                 "kind": "failure", "run": self.journal.run, **job.place,
                 "estimator": job.method.estimator, "message": str(error) or type(error).__name__,

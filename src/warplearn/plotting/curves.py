@@ -48,13 +48,13 @@ class ElasticityCurveDisplay(Display):
         ratios = sorted({ratio for curve in self.curves.values() for ratio in curve})
         place = {ratio: index for index, ratio in enumerate(ratios)}
         for name, curve in self.curves.items():
-            found = {r: np.atleast_1d(curve[r]) for r in sorted(curve)}
-            means = [e.mean() for e in found.values()]
+            errors = {r: np.atleast_1d(curve[r]) for r in sorted(curve)}
+            means = [e.mean() for e in errors.values()]
             spread = [
-                2 * e.std(ddof=1) / len(e) ** 0.5 if len(e) > 1 else 0 for e in found.values()
+                2 * e.std(ddof=1) / len(e) ** 0.5 if len(e) > 1 else 0 for e in errors.values()
             ]
             style = {"marker": "o", "markersize": 4, "capsize": 2, "label": name, **line}
-            ax.errorbar([place[r] for r in found], means, spread, **style)
+            ax.errorbar([place[r] for r in errors], means, spread, **style)
         ax.set_xticks(range(len(ratios)), [f"{ratio:g}" for ratio in ratios])
         ax.set(xlabel="elasticity w = m / n", ylabel="mean error, %")
         ax.set_ylim(0, 1.05 * ax.get_ylim()[1])

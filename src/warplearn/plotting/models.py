@@ -57,12 +57,12 @@ class WeightMatrixDisplay(Display):
         if not 0 <= unit < len(coef):
             raise ValueError(f"unit must be from 0 to {len(coef) - 1}, got {unit}")
         W = coef[unit]
-        shown = W if W.ndim == 2 else W[..., channel]
+        weights = W if W.ndim == 2 else W[..., channel]
         path = None
         if x is not None:
             series = _checked(estimator, x)
             path = active_path(series, W, band=estimator.band)
-        return cls(shown, path, f"weights of unit {unit}" if len(coef) > 1 else "weights")
+        return cls(weights, path, f"weights of unit {unit}" if len(coef) > 1 else "weights")
 
     def plot(
         self, ax: Axes | None = None, *, cmap: Any = DIVERGING, colorbar: bool = True, **line: Any
@@ -117,7 +117,7 @@ class ContributionsDisplay(Display):
         """
         check_is_fitted(estimator, "coef_")
         series = _checked(estimator, x)
-        parts, bias = estimator.explain(series)
+        contributions, bias = estimator.explain(series)
         decisions = np.atleast_2d(estimator.decision_function(series))[0]
         predicted = estimator.predict(series)[0]
         code = 0
@@ -129,18 +129,23 @@ class ContributionsDisplay(Display):
                     f"target must be one of {estimator.classes_.tolist()}, got {target!r}"
                 )
             code = int(codes[0])
-            parts, bias = parts[code], bias[code]
-        own = parts[0] if parts.ndim == 2 else parts[0].sum(axis=0)
+            contributions, bias = contributions[code], bias[code]
+        own = contributions[0] if contributions.ndim == 2 else contributions[0].sum(axis=0)
         title = f"predicted {predicted}, decision value {decisions[code]:.3g}"
         return cls(one_channel(series, channel), own, float(bias), float(decisions[code]), title)
 
     def plot(self, ax: Axes | None = None, *, cmap: Any = DIVERGING) -> ContributionsDisplay:
         """Draw the series over its contributions, shown as colours and as bars on the right."""
         ax = self._start(ax)
-        x, parts = np.asarray(self.x, float), np.asarray(self.contributions, float)[: len(self.x)]
-        time, limit = np.arange(len(x)), _limit(parts)
+        x, contributions = (
+            np.asarray(self.x, float),
+            np.asarray(self.contributions, float)[: len(self.x)],
+        )
+        time, limit = np.arange(len(x)), _limit(contributions)
         bars = ax.twinx()
-        self.bars_ = bars.bar(time, parts, width=1.0, color=_colours(cmap, parts / limit), zorder=0)
+        self.bars_ = bars.bar(
+            time, contributions, width=1.0, color=_colours(cmap, contributions / limit), zorder=0
+        )
         bars.set(ylabel="contribution", ylim=(-1.1 * limit, 1.1 * limit))
         ax.set_zorder(bars.get_zorder() + 1)
         ax.patch.set_visible(False)

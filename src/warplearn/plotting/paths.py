@@ -87,8 +87,8 @@ class WarpingPathDisplay(Display):
         """Draw the costs as shades, and the path; `line` goes to the path."""
         ax = self._start(ax, (4.8, 4.4))
         # Costs grow with the square: their roots show more.
-        shown = np.sqrt(np.asarray(self.costs, float)).T
-        self.image_ = ax.imshow(shown, origin="lower", aspect="auto", cmap=cmap)
+        roots = np.sqrt(np.asarray(self.costs, float)).T
+        self.image_ = ax.imshow(roots, origin="lower", aspect="auto", cmap=cmap)
         i, j = np.asarray(self.path).T
         ax.plot(i, j, **{"color": "tab:red", "linewidth": 1.5, **line})
         ax.set(xlabel="time in x", ylabel="time in y")
