@@ -23,7 +23,9 @@ from warplearn.plotting import (
 
 def main(name="CylinderBellFunnel", case=0):
     train, test = datasets.load(name, "train"), datasets.load(name, "test")
-    model = ElasticLogisticRegression(learning_rate_init=0.03, alpha=0.001, random_state=0).fit(train.X, train.y)
+    model = ElasticLogisticRegression(learning_rate_init=0.03, alpha=0.001, random_state=0).fit(
+        train.X, train.y
+    )
     print(f"{name}: accuracy {model.score(test.X, test.y):.2f} on {len(test.X)} test series")
     x = test.X[[int(case)]]
     units = len(model.coef_)

@@ -167,12 +167,12 @@ def _collect(study: Study, directory: Path | None, download: bool, *, instead: b
     elif collected.missing:
         for reason in collected.missing.values():
             typer.echo(f"left out: {reason}", err=True)
-        if collected.replaced or not collected.found:
+        if collected.replaced or not collected.data:
             raise typer.Exit(FAILED)
-    for each in collected.found:
+    for each in collected.data:
         if not len(each.test):
             typer.echo(f"{each.name} has no test series: judged by cross-validation", err=True)
-    return collected.found
+    return collected.data
 
 
 def _run(study: Study, cases: list[Data], path: Path, jobs: int, quiet: bool) -> list[Line]:
@@ -278,7 +278,7 @@ def demo(
     results = output.with_suffix(".jsonl")
     screen = console()
     study = Study.read("demo")
-    cases = collect(study).found
+    cases = collect(study).data
     with screen.status("training eight classifiers (compiling, the first time only)"):
         failures = _run_demo(study, cases, results, one_process=jobs == 1)
     if failures:

@@ -144,9 +144,9 @@ class Study:
         for key in ("trials", "thin"):
             check.whole(reduced, "reduced", key, 1, least=1)
         check.names(reduced, "reduced", "datasets", ())
-        shown = check.text(table, "", "table", "plain")
-        if shown not in table_names():
-            raise check.fail("table", f"must be one of {table_names()}, got {shown!r}")
+        presentation = check.text(table, "", "table", "plain")
+        if presentation not in table_names():
+            raise check.fail("table", f"must be one of {table_names()}, got {presentation!r}")
         return cls(
             name=check.text(table, "", "name"),
             title=check.text(table, "", "title", ""),
@@ -156,7 +156,7 @@ class Study:
             protocol=protocol,
             trials=check.whole(table, "", "trials", 1, least=1),
             seed=check.whole(table, "", "seed", 0, least=0),
-            table=shown,
+            table=presentation,
             views=_views_of(check.names(table, "", "views", ()), methods, check),
             reduced=reduced,
         )

@@ -37,7 +37,7 @@ class Workers(Generic[T]):
         self._jobs: queue.SimpleQueue[T] = queue.SimpleQueue()
         self._stop = threading.Event()
         self._errors: list[BaseException] = []
-        # Threads say themselves that they have ended: before Python 3.12 a `join` that is interrupted
+        # Threads say themselves that they have ended: in Python 3.11, a `join` that is interrupted
         # takes a running thread for ended.
         self._ended = [threading.Event() for _ in range(count)]
         self._threads = [threading.Thread(target=self._loop, args=(e,)) for e in self._ended]
