@@ -14,7 +14,7 @@ import sys
 import matplotlib.pyplot as plt
 
 from warplearn import ElasticLogisticRegression, datasets
-from warplearn.plotting.displays import (
+from warplearn.plotting import (
     ContributionsDisplay,
     LearningCurveDisplay,
     WeightMatrixDisplay,
@@ -23,7 +23,9 @@ from warplearn.plotting.displays import (
 
 def main(name="CylinderBellFunnel", case=0):
     train, test = datasets.load(name, "train"), datasets.load(name, "test")
-    model = ElasticLogisticRegression(eta=0.03, lam=0.001, random_state=0).fit(train.X, train.y)
+    model = ElasticLogisticRegression(learning_rate_init=0.03, alpha=0.001, random_state=0).fit(
+        train.X, train.y
+    )
     print(f"{name}: accuracy {model.score(test.X, test.y):.2f} on {len(test.X)} test series")
     x = test.X[[int(case)]]
     units = len(model.coef_)

@@ -12,9 +12,11 @@ import pytest
 from typer.testing import CliRunner
 
 import warplearn
-from warplearn import cli, datasets, elastic_mean
-from warplearn.cli import benching, drawing, models, studies
-from warplearn.experiments import read_rows
+from warplearn import cli, datasets, elastic_mean, experiments
+from warplearn.catalogue import commands, estimator_class
+from warplearn.cli import benching, common, drawing, studies, training
+from warplearn.cli.storage import load_model
+from warplearn.experiments import read_rows, read_views
 
 PLAIN = {"COLUMNS": "80", "NO_COLOR": "1", "FORCE_COLOR": None, "TERM": "dumb"}
 
@@ -40,7 +42,9 @@ def words(result):
 def model(tmp_path_factory):
     """A model that `fit` wrote."""
     path = tmp_path_factory.mktemp("model") / "model.skops"
-    result = run("fit", "WarpedBumps", "-o", path, "-p", "max_iter=20", "-p", "eta=0.5")
+    result = run(
+        "fit", "WarpedBumps", "-o", path, "-p", "max_iter=20", "-p", "learning_rate_init=0.5"
+    )
     assert result.exit_code == 0, result.output
     return path
 
@@ -54,7 +58,9 @@ def bumps():
 @pytest.fixture(scope="module")
 def fitted(bumps):
     """The same model, made in Python."""
-    model = warplearn.ElasticLogisticRegression(max_iter=20, eta=0.5, random_state=0)
+    model = warplearn.ElasticLogisticRegression(
+        max_iter=20, learning_rate_init=0.5, n_jobs=1, random_state=0
+    )
     return model.fit(bumps[0].X, bumps[0].y)
 
 
@@ -62,14 +68,16 @@ def fitted(bumps):
 
 
 def test_fit_writes_the_model_that_python_makes(model, fitted):
-    again = models.load_model(model)
+    again = load_model(model)
     assert np.array_equal(again.coef_, fitted.coef_)
-    assert (again.eta, again.max_iter) == (0.5, 20)
+    assert (again.learning_rate_init, again.max_iter) == (0.5, 20)
 
 
 def test_fit_says_how_it_went(tmp_path, fitted, bumps):
     path = tmp_path / "m.skops"
-    facts = answer("fit", "WarpedBumps", "-o", path, "-p", "max_iter=20", "-p", "eta=0.5")
+    facts = answer(
+        "fit", "WarpedBumps", "-o", path, "-p", "max_iter=20", "-p", "learning_rate_init=0.5"
+    )
     assert facts["estimator"] == "ElasticLogisticRegression"
     assert facts["epochs"] == fitted.n_iter_
     assert facts["ended"] == fitted.solutions_[0].reason
@@ -96,14 +104,17 @@ def test_predict_and_evaluate(model, fitted, bumps, tmp_path):
 
 @pytest.mark.parametrize(
     ("method", "settings"),
-    [("network", ("units=4", "max_iter=3", "elasticity=3")), ("features", ("n_filters=64",))],
+    [
+        ("network", ("hidden_layer_sizes=[4]", "max_iter=3", "elasticity=3")),
+        ("features", ("n_filters=64",)),
+    ],
 )
 def test_methods_that_are_not_linear(method, settings, tmp_path):
     path = tmp_path / "m.skops"
     given = [word for setting in settings for word in ("-p", setting)]
     facts = answer("fit", "AlternatingBumps", "-m", method, "-o", path, *given)
     assert facts["bytes"] == path.stat().st_size
-    model = models.load_model(path)
+    model = load_model(path)
     test = datasets.load("AlternatingBumps", "test")
     wrong = model.predict(test.X.astype(np.float32)) != test.y
     error = answer("evaluate", path, "AlternatingBumps")["error"]
@@ -124,13 +135,48 @@ def test_files_are_read_as_well_as_names(model, bumps, tmp_path):
 
 def test_tune_finds_the_best_of_a_grid(bumps, tmp_path):
     path = tmp_path / "best.skops"
-    given = ("-g", "eta=0.000001,0.5", "-p", "max_iter=20", "--folds", "3", "-o", path)
+    given = (
+        "-g",
+        "learning_rate_init=0.000001,0.5",
+        "-p",
+        "max_iter=20",
+        "--folds",
+        "3",
+        "-o",
+        path,
+    )
     facts = answer("tune", "WarpedBumps", *given)
-    assert facts["parameters"] == {"eta": 0.5}
+    assert facts["parameters"] == {"learning_rate_init": 0.5}
     assert (facts["candidates"], len(facts["best"])) == (2, 2)
     assert facts["cv_error"] == facts["best"][0]["cv_error"] <= facts["best"][1]["cv_error"]
-    assert models.load_model(path).eta == 0.5
+    assert load_model(path).learning_rate_init == 0.5
     assert "0.5" in run("tune", "WarpedBumps", *given).stdout
+
+
+def test_every_method_can_be_tuned():
+    assert set(training.GRIDS) == set(commands("classify"))
+    for command, grid in training.GRIDS.items():
+        known = estimator_class(commands("classify")[command])().get_params()
+        assert set(grid) <= set(known), command
+    assert "symmetric" in training.GRIDS["svm"]["polarity"]
+
+
+def test_tune_takes_methods_without_lanes(bumps, tmp_path):
+    file = datasets.write_tsv(tmp_path / "few.tsv", bumps[0].X[:20], bumps[0].y[:20])
+    given = ("-m", "neighbors", "-g", "n_neighbors=15,1", "--folds", "2")
+    tuned = answer("tune", file, *given, "-o", tmp_path / "nn.skops")
+    assert tuned["parameters"] == {"n_neighbors": 1}
+    assert load_model(tmp_path / "nn.skops").n_neighbors == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("1", 1), ("0.1", 0.1), ("10%", "10%"), ("200%", "200%"), (None, None)]
+)
+def test_extents_are_read_in_one_way(text, value):
+    parsed = common.parse_extent(text, "--band")
+    assert (parsed, type(parsed)) == (value, type(value))
+    if text is not None:
+        assert common.parse_settings([f"elasticity={text}"], "-p") == {"elasticity": value}
 
 
 def test_explain_adds_up(model, fitted, bumps):
@@ -148,7 +194,7 @@ def test_explain_adds_up(model, fitted, bumps):
 def test_other_classifiers(tmp_path, bumps):
     path = tmp_path / "nn.skops"
     run("fit", "WarpedBumps", "-m", "neighbors", "-o", path, "-p", "band=0.2")
-    model = models.load_model(path)
+    model = load_model(path)
     assert model.band == 0.2
     for command in ("explain", "stream"):
         result = run(command, path, *(["WarpedBumps"] if command == "explain" else []))
@@ -215,6 +261,10 @@ def test_mean(bumps, tmp_path):
     (all_of_them,) = answer("mean", "WarpedBumps")
     assert all_of_them["cases"] == len(train.X)
     assert "variation" in run("mean", "WarpedBumps").stdout
+    (banded,) = answer("mean", "WarpedBumps", "--band", "1")
+    one_cell = elastic_mean(train.X, band=1, random_state=0)
+    assert banded["variation"] == pytest.approx(one_cell.variation)
+    assert banded["variation"] > all_of_them["variation"]
 
 
 def test_cluster(tmp_path):
@@ -222,6 +272,8 @@ def test_cluster(tmp_path):
     assert np.bincount(found["labels"]).tolist() == found["sizes"]
     assert len(datasets.read(tmp_path / "centres.ts").X) == 2
     assert f"{found['sizes'][0]} series" in run("cluster", "WarpedBumps", "-k", 2).stdout
+    for method in ("tree", "som"):
+        assert len(answer("cluster", "WarpedBumps", "-k", 2, "-m", method)["centres"]) == 2
 
 
 # Data.
@@ -259,7 +311,7 @@ parameters = { max_iter = 20 }
 [[methods]]
 name = "slow"
 estimator = "ElasticLogisticRegression"
-parameters = { max_iter = 20, eta = 0.01 }
+parameters = { max_iter = 20, learning_rate_init = 0.01 }
 """
 
 
@@ -281,7 +333,8 @@ def test_reproduce_and_report(study, tmp_path):
     errors = [row["error"] for row in rows if row["method"] == "eLOGR"]
     entry = next(each for each in found["entries"] if each["method"] == "eLOGR")
     assert entry["error"] == pytest.approx(np.mean(errors))
-    assert (entry["trials"], entry["paper"], found["source"]) == (3, None, ["built-in"])
+    assert (entry["trials"], found["source"], found["failures"]) == (3, ["built-in"], [])
+    assert "paper" not in entry  # nothing of the paper's, unless the study asks for it
 
     shown = run("report", path)
     assert "6 trials in" in shown.stdout
@@ -305,6 +358,9 @@ def test_demo(tmp_path):
     assert all(each["error"] < 20 for each in found["entries"])
     page = (tmp_path / "demo.html").read_text("utf-8")
     assert "eLSVM" in page
+    assert '<section id="viewer" >' in page
+    (stored,) = read_views(tmp_path / "demo.jsonl")
+    assert (stored["method"], stored["view"]["model"]) == ("eLOGR", "ElasticLogisticRegression")
     assert "WarpedBumps" in page
     again = run("demo", "-o", tmp_path / "demo.html")  # all is there already
     assert re.search(r"NN\+ALL +│ +0\.0 │ +1 │ +5,120,000", again.stdout), again.stdout
@@ -314,7 +370,7 @@ def test_without_data_the_built_in_sets_are_used(tmp_path, monkeypatch):
     monkeypatch.delenv("WARPLEARN_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(studies, "run", lambda *_, **__: {})  # what it would run is the point
+    monkeypatch.setattr(experiments, "run", lambda *_, **__: [])  # what it would run is the point
     result = run("reproduce", "comparison", "--quick")
     assert "built-in, generated ones are used instead" in words(result)
     result = run("reproduce", "comparison", "--datasets", "NoSuchSet")
@@ -326,7 +382,7 @@ def test_an_interrupted_study_says_where_it_is(study, tmp_path, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(studies, "run", interrupted)
+    monkeypatch.setattr(experiments, "run", interrupted)
     result = run("reproduce", study, "-o", tmp_path / "rows.jsonl")
     assert result.exit_code == 130
     assert "run again to go on" in words(result)
@@ -335,12 +391,18 @@ def test_an_interrupted_study_says_where_it_is(study, tmp_path, monkeypatch):
 def test_a_study_that_fails_has_an_exit_code(study, tmp_path):
     study.write_text(
         TOML
-        + '[[methods]]\nname = "bad"\nestimator = "ElasticPerceptron"\nparameters = { eta = -1.0 }\n'
+        + '[[methods]]\nname = "bad"\nestimator = "ElasticPerceptron"\nparameters = { learning_rate_init = -1.0 }\n'
     )
     result = run("reproduce", study, "-o", tmp_path / "rows.jsonl", "--trials", 1)
     assert result.exit_code == 1
-    assert "bad: failed: eta must be a number of at least 0" in words(result)
+    assert "bad: failed: learning_rate_init must be" in words(result)
     assert len(read_rows(tmp_path / "rows.jsonl")) == 2
+    shown = run("report", tmp_path / "rows.jsonl")
+    assert "Failed: bad on WarpedBumps: learning_rate_init must be" in words(shown)
+    (failure,) = answer("report", tmp_path / "rows.jsonl")["failures"]
+    assert (failure["dataset"], failure["method"]) == ("WarpedBumps", "bad")
+    quiet = run("reproduce", study, "-o", tmp_path / "rows.jsonl", "--trials", 1, "--quiet")
+    assert "bad: failed: learning_rate_init must be" in words(quiet)
 
 
 # Speed and drawings.
@@ -357,7 +419,7 @@ def test_speed_counts_cells(monkeypatch):
 def test_bench_shows_one_thread_and_all(monkeypatch):
     measures = {"distances": lambda n: 2.5e9 * n}  # made up, so that nothing is compiled for them
     monkeypatch.setattr(benching, "MEASURES", measures)
-    monkeypatch.setattr(benching.numba.config, "NUMBA_NUM_THREADS", 4)
+    monkeypatch.setattr(benching, "thread_count", lambda jobs: 4)
     output = run("bench").stdout
     assert "distances, 1 thread: 2.5 billion" in output
     assert "distances, 4 threads: 10.0 billion" in output
@@ -378,22 +440,24 @@ def test_drawings():
     ("arguments", "code", "message"),
     [
         (("fit", "WarpedBumps"), 2, "--output"),
-        (("fit", "WarpedBumps", "-o", "m", "-m", "forest"), 2, "must be one of logistic"),
-        (("fit", "WarpedBumps", "-o", "m", "-p", "eta"), 2, "must be NAME=VALUE, got 'eta'"),
+        (("fit", "WarpedBumps", "-o", "m", "-m", "forest"), 2, "must be one of neighbors, adaline"),
+        (("fit", "WarpedBumps", "-o", "m", "-p", "alpha"), 2, "must be NAME=VALUE, got 'alpha'"),
         (("fit", "WarpedBumps", "-o", "m", "-p", "zeta=1"), 2, "has no parameter 'zeta'"),
-        (("fit", "WarpedBumps", "-o", "m", "-p", "eta=fast"), 1, "eta must be a number"),
+        (("fit", "WarpedBumps", "-o", "m", "-p", "alpha=fast"), 1, "alpha must be"),
         (("fit", "WarpedBumps", "-o", "m", "--split", "half"), 2, "must be train, test or all"),
         (("fit", "WarpedBumps", "-o", "m", "--seed", "-1"), 2, "--seed"),
         (("fit", "nothing.tsv", "-o", "m"), 1, "no file 'nothing.tsv'"),
         (("fit", "bad.tsv", "-o", "m"), 1, "bad.tsv, line 1"),
         (("fit", "WarpedBumps", "-o", "no/such/folder/m.skops"), 1, "No such file or directory"),
-        (("tune", "WarpedBumps", "-o", "m", "-m", "neighbors"), 2, "to be tuned"),
+        (("mean", "WarpedBumps", "--band", "1.0"), 2, "--band=1.0 is ambiguous"),
+        (("mean", "WarpedBumps", "--band", "wide"), 2, "a text such as '10%', got 'wide'"),
+        (("fit", "WarpedBumps", "-o", "m", "-j", "0"), 1, "n_jobs must be"),
         (("tune", "WarpedBumps", "-o", "m", "-g", "zeta=1,2"), 2, "has no parameter 'zeta'"),
         (("predict", "nothing.skops", "WarpedBumps"), 1, "no model 'nothing.skops'"),
         (("predict", "bad.tsv", "WarpedBumps"), 1, "bad.tsv is no model"),
         (("mean", "WarpedBumps", "-o", "means.xls"), 2, "must be one of .tsv, .ts, got '.xls'"),
         (("cluster", "WarpedBumps", "-k", "0"), 2, "-k"),
-        (("cluster", "WarpedBumps", "-m", "forest"), 2, "must be one of kmeans"),
+        (("cluster", "WarpedBumps", "-m", "forest"), 2, "must be one of tree, kmeans, som"),
         (("datasets", "info", "../x"), 1, "../x"),
         (("reproduce", "nope"), 1, "study must be one of beyond, comparison, deep, demo"),
         (("reproduce", "demo", "--methods", "x"), 1, "methods must be among"),
@@ -462,6 +526,30 @@ def test_without_the_extra_it_says_how_to_get_it(monkeypatch, missing):
     monkeypatch.setattr(builtins, "__import__", refuse)
     with pytest.raises(SystemExit, match=re.escape("pip install 'warplearn[cli]'")):
         cli.main()
+
+
+def test_help_needs_no_scikit_learn():
+    code = (
+        "import sys; from warplearn.cli import application\n"
+        "from typer.testing import CliRunner\n"
+        "assert CliRunner().invoke(application(), ['--help']).exit_code == 0\n"
+        "print({'sklearn', 'matplotlib'} & set(sys.modules))"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout == "set()\n"
+
+
+def test_an_interrupted_process_ends_without_the_interpreters_exit(monkeypatch):
+    codes = []
+    monkeypatch.setattr(cli.os, "_exit", codes.append)
+    for code in (130, 0, 1):
+        monkeypatch.setattr(cli, "application", lambda code=code: lambda: sys.exit(code))
+        if code == 130:
+            cli.main()
+        else:
+            with pytest.raises(SystemExit):
+                cli.main()
+    assert codes == [130]
 
 
 def test_library_imports_neither_typer_nor_rich():

@@ -15,7 +15,7 @@ from warplearn import (
     dtw,
     warping_path,
 )
-from warplearn.plotting.displays import (
+from warplearn.plotting import (
     AlignmentDisplay,
     ClustersDisplay,
     ContributionsDisplay,
@@ -264,5 +264,5 @@ def test_new_axes_are_made(data):
 
 
 def test_matplotlib_is_imported_only_to_draw():
-    script = "import sys, warplearn.plotting.displays; assert 'matplotlib' not in sys.modules"
+    script = "import sys, warplearn.plotting; assert 'matplotlib' not in sys.modules"
     assert subprocess.run([sys.executable, "-c", script]).returncode == 0

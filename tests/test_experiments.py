@@ -1,11 +1,13 @@
 """Studies: read strictly, carried out in parts, and never lost."""
 
+import _thread
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import replace
 from importlib.util import find_spec
 from io import StringIO
@@ -16,6 +18,7 @@ from sklearn.model_selection import StratifiedKFold
 
 import warplearn
 from warplearn import ElasticGridSearchCV, SeriesCollection
+from warplearn.catalogue import estimator_class
 from warplearn.experiments import (
     Data,
     JournalError,
@@ -23,15 +26,17 @@ from warplearn.experiments import (
     StudyError,
     collect,
     finished,
+    read_failures,
     read_rows,
+    read_views,
     run,
 )
 from warplearn.experiments import journal as journals
 from warplearn.experiments import progress as displays
-from warplearn.experiments.journal import Journal, read_lines
-from warplearn.experiments.runner import _all_jobs
-from warplearn.experiments.spec import estimator_class
+from warplearn.experiments.jobs import all_jobs
+from warplearn.experiments.journal import Journal, read_lines, views_path
 from warplearn.experiments.trials import choose, folds_of
+from warplearn.experiments.workers import Workers
 
 SMALL = {
     "name": "small",
@@ -42,13 +47,19 @@ SMALL = {
         {
             "name": "perceptron",
             "estimator": "ElasticPerceptron",
-            "parameters": {"max_iter": 20},
-            "grid": {"eta": [1.0, 0.01]},
+            "parameters": {"max_iter": 20, "polarity": "first"},
+            "grid": {"learning_rate_init": [1.0, 0.01]},
             "selecting": {"max_iter": 5},
         }
     ],
 }
-FIXED = [{"name": "plain", "estimator": "ElasticPerceptron", "parameters": {"max_iter": 5}}]
+FIXED = [
+    {
+        "name": "plain",
+        "estimator": "ElasticPerceptron",
+        "parameters": {"max_iter": 5, "polarity": "first"},
+    }
+]
 
 
 def changed(**entries):
@@ -64,7 +75,7 @@ def bumps():
 def small_run(tmp_path_factory, bumps):
     """The small study, carried out once."""
     path = tmp_path_factory.mktemp("small") / "rows.jsonl"
-    assert run(Study.of(SMALL), [bumps], path, n_jobs=1, progress=silent()) == {}
+    assert run(Study.of(SMALL), [bumps], path, n_jobs=1, progress=silent()) == []
     return path
 
 
@@ -78,19 +89,23 @@ def silent():
 def test_shipped_studies_are_the_papers():
     elasticity, comparison = Study.read("elasticity"), Study.read("comparison")
     ratios = [method.parameters["elasticity"] for method in elasticity.methods]
-    assert ratios == [0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2, 3]
+    assert ratios == [0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75, "100%", "200%", "300%"]
+    assert (elasticity.table, comparison.table) == ("elasticity", "comparison")
+    for study in (elasticity, comparison):
+        polarities = {m.parameters.get("polarity") for m in study.methods if m.grid}
+        assert polarities == {"first"}
     assert elasticity.methods[1].name == "w=0.05"
     rates = (1, 0.7, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
-    assert {tuple(method.grid["eta"]) for method in elasticity.methods} == {rates}
+    assert {tuple(method.grid["learning_rate_init"]) for method in elasticity.methods} == {rates}
     assert (elasticity.trials, elasticity.protocol.select) == (30, "training error")
 
     assert comparison.trials == 100
     grids = {method.name: method.grid for method in comparison.methods if method.grid}
     assert list(grids) == ["ePERC", "eLOGR", "eMARG", "eLSVM"]
     for grid in grids.values():
-        assert sorted(grid["eta"]) == [2.0**k for k in range(-10, 1)]
-    assert np.allclose(grids["eMARG"]["xi"], 10.0 ** np.arange(-7, 2), rtol=1e-12)
-    assert list(grids["eLSVM"]["lam"]) == [2.0**k for k in range(-10, 0)]
+        assert sorted(grid["learning_rate_init"]) == [2.0**k for k in range(-10, 1)]
+    assert np.allclose(grids["eMARG"]["margin"], 10.0 ** np.arange(-7, 2), rtol=1e-12)
+    assert list(grids["eLSVM"]["alpha"]) == [2.0**k for k in range(-10, 0)]
     assert [len(method.candidates()) for method in comparison.methods] == [1, 1, 1, 11, 11, 99, 110]
     assert len(comparison.datasets) == 13  # Coffee in both versions
 
@@ -113,14 +128,14 @@ def test_studies_beyond_the_paper_are_on_its_sets():
     ("estimator", "parameters"),
     [
         ("ElasticFeatureClassifier", {"n_filters": 64}),
-        ("ElasticMLPClassifier", {"units": 4, "elasticity": 3, "max_iter": 3}),
+        ("ElasticMLPClassifier", {"hidden_layer_sizes": (4,), "elasticity": 3, "max_iter": 3}),
     ],
 )
 def test_methods_without_lanes(tmp_path, bumps, estimator, parameters):
     method = {"name": "it", "estimator": estimator, "parameters": parameters}
     study = Study.of(changed(methods=[method], trials=2))
     path = tmp_path / "rows.jsonl"
-    assert run(study, [bumps], path, n_jobs=1, progress=silent()) == {}
+    assert run(study, [bumps], path, n_jobs=1, progress=silent()) == []
     rows = read_rows(path)
     assert [row["trial"] for row in rows] == [0, 1]
     model = estimator_class(estimator)(**parameters, random_state=rows[1]["seed"])
@@ -131,7 +146,7 @@ def test_methods_without_lanes(tmp_path, bumps, estimator, parameters):
 
 def test_of_equals_the_largest_rate_comes_first():
     first, second = Study.of(SMALL).methods[0].candidates()
-    assert (first, second) == ({"eta": 1.0}, {"eta": 0.01})
+    assert (first, second) == ({"learning_rate_init": 1.0}, {"learning_rate_init": 0.01})
 
 
 def test_quick_is_smaller_and_only_selects():
@@ -167,13 +182,16 @@ def test_quick_is_smaller_and_only_selects():
         (changed(protocol={"folds": 1}), "protocol.folds must be an integer of at least 2, got 1"),
         (changed(protocol={"select": "best"}), "protocol.select must be one of"),
         (changed(protocol={"fold": 3}), "in protocol, there is no key 'fold'"),
-        (changed(methods=[{**FIXED[0], "grid": {"eta": 1}}]), "grid.eta must be a list of values"),
+        (changed(methods=[{**FIXED[0], "grid": {"learning_rate_init": 1}}]), "grid.learning_rate_init must be a list of values"),
         (changed(methods=[{**FIXED[0], "grid": {"zeta": [1]}}]), "grid.zeta is no parameter of"),
         (changed(methods=[{**FIXED[0], "parameters": {"random_state": 1}}]), "seeds of their own"),
-        (changed(methods=[{**FIXED[0], "name": "w={m}", "vary": {"eta": [1]}}]), "filled in"),
+        (changed(methods=[{**FIXED[0], "name": "w={m}", "vary": {"learning_rate_init": [1]}}]), "filled in"),
+        (changed(methods=[{"name": "k", "estimator": "ElasticKMeans"}]), "estimator must be one of"),
+        (changed(table="round"), "table must be one of ['comparison', 'elasticity', 'plain'], got 'round'"),
+        (changed(views=["eLOGR"]), "views must be among ['perceptron'], got 'eLOGR'"),
         (
-            changed(methods=[{"name": "n", "estimator": "DTWNeighborsClassifier", "grid": {"n_neighbors": [1]}}]),
-            "grid is for elastic linear classifiers",
+            changed(views=["n"], methods=[{"name": "n", "estimator": "DTWNeighborsClassifier"}]),
+            "views cannot show DTWNeighborsClassifier, got 'n'",
         ),
         (changed(reduced={"thin": 0}), "reduced.thin must be"),
     ],
@@ -188,13 +206,13 @@ def test_mistakes_in_a_study_are_named(table, message):
 def test_toml_files(tmp_path):
     file = tmp_path / "own.toml"
     file.write_text(
-        'name = "own"\ndatasets = ["A"]\n[[methods]]\nname = "e={eta}"\n'
-        'estimator = "ElasticAdaline"\nvary.eta = [0.1, 0.2]\n'
+        'name = "own"\ndatasets = ["A"]\n[[methods]]\nname = "e={learning_rate_init}"\n'
+        'estimator = "ElasticAdaline"\nvary.learning_rate_init = [0.1, 0.2]\n'
     )
     study = Study.read(file)
     assert [(method.name, method.parameters) for method in study.methods] == [
-        ("e=0.1", {"eta": 0.1}),
-        ("e=0.2", {"eta": 0.2}),
+        ("e=0.1", {"learning_rate_init": 0.1}),
+        ("e=0.2", {"learning_rate_init": 0.2}),
     ]
     file.write_text("name = ")
     with pytest.raises(StudyError, match="own.toml is not valid TOML"):
@@ -215,9 +233,9 @@ def test_built_in_sets_stand_in(tmp_path, monkeypatch):
     study = Study.of(changed(datasets=["NoSuchSet"], builtin=["WarpedBumps"]))
     found = collect(study)
     assert found.replaced
-    assert [(each.name, each.source) for each in found.found] == [("WarpedBumps", "built-in")]
+    assert [(each.name, each.source) for each in found.data] == [("WarpedBumps", "built-in")]
     assert "NoSuchSet_TRAIN" in found.missing["NoSuchSet"]
-    assert collect(replace(study, builtin=())).found == []
+    assert collect(replace(study, builtin=())).data == []
 
 
 def test_fingerprints_are_of_content(bumps):
@@ -296,7 +314,7 @@ def test_choice_is_that_of_a_grid_search(bumps):
     sign = "+" if y[0] == 1 else "-"
     search = ElasticGridSearchCV(
         warplearn.ElasticPerceptron(max_iter=5, polarity=sign, random_state=5),
-        {"eta": [1.0, 0.01]},
+        {"learning_rate_init": [1.0, 0.01]},
         cv=StratifiedKFold(10, shuffle=True, random_state=5),
         refit=False,
     ).fit(X, y)
@@ -308,7 +326,7 @@ def test_choice_is_that_of_a_grid_search(bumps):
 def test_polarity_is_that_of_the_first_training_series(small_run, bumps):
     for data in (bumps, replace(bumps, y=-bumps.y)):
         study = Study.of(changed(methods=FIXED))
-        jobs = list(_all_jobs(study, [data]))
+        jobs = list(all_jobs(study, [data]))
         from warplearn.experiments.trials import fixed_parameters
 
         sign = fixed_parameters(jobs[0].method, data)["polarity"]
@@ -341,13 +359,56 @@ def test_parameters_chosen_by_training_error(bumps, tmp_path):
         "name": "p",
         "estimator": "ElasticPerceptron",
         "parameters": {"max_iter": 2},
-        "grid": {"eta": [1e-9, 1.0]},  # with the first, weights stay as they were drawn
+        "grid": {
+            "learning_rate_init": [1e-9, 1.0]
+        },  # with the first, weights stay as they were drawn
     }
     study = Study.of(changed(methods=[method], protocol={"select": "training error"}, trials=2))
     run(study, [bumps], tmp_path / "rows.jsonl", n_jobs=1, progress=silent())
     rows = read_rows(tmp_path / "rows.jsonl")
-    assert [row["parameters"]["eta"] for row in rows] == [1.0, 1.0]
+    assert [row["parameters"]["learning_rate_init"] for row in rows] == [1.0, 1.0]
     assert read_lines(tmp_path / "rows.jsonl", "choice") == []
+
+
+def test_grids_are_for_any_estimator(bumps, tmp_path):
+    method = {
+        "name": "nn",
+        "estimator": "DTWNeighborsClassifier",
+        "grid": {"n_neighbors": [29, 1]},
+    }
+    small = replace(bumps, n_train=40)
+    study = Study.of(changed(methods=[method], trials=1, protocol={"folds": 4}))
+    run(study, [small], tmp_path / "rows.jsonl", n_jobs=1, progress=silent())
+    (choice,) = read_lines(tmp_path / "rows.jsonl", "choice")
+    assert choice["parameters"] == {"n_neighbors": 1}
+    assert choice["fits"] == 8
+    (row,) = read_rows(tmp_path / "rows.jsonl")
+    assert row["parameters"] == {"n_neighbors": 1}
+    lengths = small.X.lengths
+    assert row["predict_cells"] == lengths[small.test].sum() * lengths[small.train].sum()
+
+
+def test_views_are_stored_by_the_run(bumps, tmp_path):
+    path = tmp_path / "rows.jsonl"
+    study = Study.of(changed(methods=FIXED, trials=2, views=["plain"]))
+    run(study, [bumps], path, n_jobs=1, progress=silent())
+    (line,) = read_views(path)
+    assert (line["study"], line["dataset"], line["method"]) == ("small", "WarpedBumps", "plain")
+    view, row = line["view"], read_rows(path)[0]
+    assert (view["name"], view["model"], view["heldOut"]) == (
+        "WarpedBumps",
+        "ElasticPerceptron",
+        True,
+    )
+    # It is the model of the first trial.
+    assert view["mistakes"] == pytest.approx(row["error"] / 100 * len(bumps.test), abs=1e-2)
+    before = path.read_bytes(), views_path(path).read_bytes()
+    run(study, [bumps], path, n_jobs=1, progress=silent())
+    assert (path.read_bytes(), views_path(path).read_bytes()) == before
+    views_path(path).write_bytes(before[1][:-100])  # as if killed in the middle of a write
+    run(study, [bumps], path, n_jobs=1, progress=silent())
+    assert read_views(path) == [line]
+    assert len(read_rows(path)) == 2
 
 
 def test_threads_find_the_same(small_run, bumps, tmp_path):
@@ -368,19 +429,26 @@ def test_a_job_that_fails_does_not_stop_the_others(bumps, tmp_path):
         study, [odd, bumps], tmp_path / "rows.jsonl", n_jobs=1,
         progress=displays.PlainProgress(shown),
     )  # fmt: skip
-    assert list(failed) == ["Odd plain"]
-    assert "longer than the longest training series" in failed["Odd plain"]
-    assert "Odd plain: failed: X[0] has length" in shown.getvalue()
+    (failure,) = failed
+    assert (failure["dataset"], failure["method"]) == ("Odd", "plain")
+    assert "longer than" in failure["message"]
+    assert f"Odd plain: failed: {failure['message']}" in shown.getvalue()
     assert len(read_rows(tmp_path / "rows.jsonl")) == 3
+    (line,) = read_failures(tmp_path / "rows.jsonl")
+    assert (line["message"], line["estimator"]) == (failure["message"], "ElasticPerceptron")
+    # A later run tries again, and what it finds replaces the failure.
+    mended = replace(odd, X=bumps.X[:40])
+    assert run(study, [mended], tmp_path / "rows.jsonl", progress=silent()) == []
+    assert read_failures(tmp_path / "rows.jsonl") == []
 
 
 KILLED = """
 import sys
 from warplearn.experiments import Study, collect, run
-from warplearn.experiments import runner
-runner._LANES = 1
+from warplearn.experiments import jobs
+jobs.LANES = 1
 study = Study.read(sys.argv[1])
-run(study, collect(study).found, sys.argv[2], n_jobs=2)
+run(study, collect(study).data, sys.argv[2], n_jobs=2)
 """
 
 
@@ -391,7 +459,7 @@ def test_killed_at_any_moment_it_goes_on_where_it_was(tmp_path):
         '[[methods]]\nname = "a"\nestimator = "ElasticPerceptron"\n'
         "parameters = { max_iter = 5 }\n"
         '[[methods]]\nname = "b"\nestimator = "ElasticPerceptron"\n'
-        "parameters = { max_iter = 60, early_stopping = 'none' }\n"
+        "parameters = { max_iter = 60, monitor = 'loss', n_iter_no_change = 100 }\n"
     )
     study = Study.read(toml)
     kept = b""
@@ -411,7 +479,7 @@ def test_killed_at_any_moment_it_goes_on_where_it_was(tmp_path):
         if more == 3:
             with path.open("ab") as file:  # as if killed in the middle of a write
                 file.write(b'{"kind": "row", "run": "2026')
-    data = collect(study).found
+    data = collect(study).data
     before = len(read_rows(path))
     assert before >= 14
     run(study, data, path, n_jobs=1, progress=silent())
@@ -430,7 +498,7 @@ def test_interrupted_it_ends_at_once_and_keeps_what_is_finished(tmp_path):
     toml.write_text(
         'name = "long"\ndatasets = ["WarpedBumps"]\ntrials = 500\n'
         '[[methods]]\nname = "a"\nestimator = "ElasticPerceptron"\n'
-        "parameters = { max_iter = 60, early_stopping = 'none' }\n"
+        "parameters = { max_iter = 60, monitor = 'loss', n_iter_no_change = 100 }\n"
     )
     command = [sys.executable, "-m", "warplearn.cli", "reproduce", str(toml), "-o", str(path)]
     with subprocess.Popen(command, stderr=-1, text=True) as process:
@@ -441,6 +509,41 @@ def test_interrupted_it_ends_at_once_and_keeps_what_is_finished(tmp_path):
         assert process.wait(20) == 130
         assert "run again to go on" in process.stderr.read()
     assert 0 < len(read_rows(path)) < 500
+
+
+def test_an_interrupt_is_passed_on_to_the_threads():
+    begun, ended = [], []
+
+    def work(job, stop):
+        begun.append(job)
+        try:
+            while True:  # as a kernel after the other
+                time.sleep(0.01)
+        finally:
+            ended.append((job, stop.is_set()))
+
+    timer = threading.Timer(0.3, _thread.interrupt_main)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        Workers(2, work).run(range(5))
+    assert sorted(begun) == [0, 1]  # no more jobs were begun
+    assert sorted(ended) == [(0, True), (1, True)]
+
+
+def test_threads_that_do_not_end_are_waited_for_as_long_as_said():
+    over = threading.Event()
+
+    def work(job, stop):
+        while not over.is_set():
+            with suppress(KeyboardInterrupt):
+                time.sleep(0.01)
+
+    threading.Timer(0.2, _thread.interrupt_main).start()
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        Workers(1, work, grace=0.3).run([0])
+    assert 0.4 < time.monotonic() - start < 5
+    over.set()
 
 
 def test_an_error_in_a_thread_is_not_swallowed(bumps, tmp_path, monkeypatch):

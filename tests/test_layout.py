@@ -131,7 +131,7 @@ METHODS = (
     "topographic_error",
     "transform",
 )
-SMALL = {"max_iter": 2, "mean_iter": 2, "random_state": 0, "n_kernels": 84}
+SMALL = {"max_iter": 2, "mean_iter": 2, "random_state": 0, "n_filters": 84}
 ESTIMATORS = [name for name, entry in catalogue.ESTIMATORS.items() if entry.public]
 
 

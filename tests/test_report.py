@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from warplearn import ElasticLogisticRegression, active_path, datasets
-from warplearn.experiments.report import view_of, write_report
+from warplearn.experiments.report import write_report
+from warplearn.experiments.views import view_of
 
 pytest.importorskip("matplotlib")
 
@@ -24,9 +25,9 @@ def row(dataset, method, trial, error, study="comparison", **more):
     return {
         "study": study, "dataset": dataset, "method": method, "trial": trial, "seed": trial,
         "estimator": "ElasticPerceptron", "error": error, "train_error": 0.5,
-        "parameters": {"eta": 0.1}, "fit_seconds": 0.25, "predict_seconds": 0.01, "cells": 1000,
+        "parameters": {"alpha": 0.1}, "fit_seconds": 0.25, "predict_seconds": 0.01, "cells": 1000,
         "versions": {"warplearn": "0.1.0"}, "machine": "a machine", "source": "built-in",
-        "protocol": "test", **more,
+        "protocol": "test", "table": study, **more,
     }  # fmt: skip
 
 
@@ -39,11 +40,9 @@ def rows():
         for m, method in enumerate(METHODS)
         for trial in range(3)
     ]
-    for w in (0.0, 0.1, 1.0, 2.0):
+    for w in (0.0, 0.1, "100%", "200%"):
         found += [
-            row(
-                "WarpedBumps", f"w = {w}", trial, 20 - w, "elasticity", parameters={"elasticity": w}
-            )
+            row("WarpedBumps", f"w={w}", trial, 20, "elasticity", parameters={"elasticity": w})
             for trial in range(2)
         ]
     return found
@@ -54,15 +53,36 @@ def models():
     found = {}
     for name in ("WarpedBumps", "Gestures"):
         train = datasets.load(name, "train")
-        model = ElasticLogisticRegression(elasticity=5, max_iter=3, random_state=0)
+        model = ElasticLogisticRegression(
+            elasticity=5, polarity="first", max_iter=3, random_state=0
+        )
         found[name] = model.fit(train.X.astype(np.float32), train.y)
     return found
 
 
+def view(model, data, **options):
+    channels = None if data.alphabet is None else [str(s) for s in data.alphabet.symbols]
+    return view_of(model, data.X, data.y, name=data.name, channels=channels, **options)
+
+
 @pytest.fixture(scope="module")
-def page(rows, models, tmp_path_factory):
+def views(models):
+    """What a run stores of models."""
+    return [
+        {"study": "comparison", "dataset": name, "method": "eLOGR",
+         "view": view(model, datasets.load(name, "test"))}
+        for name, model in models.items()
+    ]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def page(rows, views, tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "page.html"
-    assert write_report(rows, path, models=models, title="Results <1>") == path
+    failures = [
+        {"study": "comparison", "dataset": "Nowhere1", "method": "broken", "table": "comparison",
+         "message": "too <long>"}
+    ]  # fmt: skip
+    assert write_report(rows, path, views=views, failures=failures, title="Results <1>") == path
     return path
 
 
@@ -108,12 +128,15 @@ def test_what_the_page_says(page):
     assert "<title>Results &lt;1&gt;</title>" in text
     assert "a &lt;b&gt; &amp; c" in text
     assert "a <b>" not in text
-    assert "No model is shown of Nowhere1, Nowhere2, Nowhere3" in text
+    assert "No model of Nowhere1, Nowhere2, Nowhere3 was stored" in text
+    assert "Failed: broken on Nowhere1: too &lt;long&gt;" in text
+    assert '<td><span class="dot failed"></span>failed</td>' in text
     assert "Generated data, not the archive" in text
     assert "Mean ranks over 5 data sets" in text
     assert text.count("<svg") == 2
     assert "currentColor" in text
-    assert '<td class=number data-value="10.2">10.2 ±0.2</td>' in text
+    assert '<td class=number data-value="10.25">10.2 ±0.2</td>' in text
+    assert '<td><span class="dot red"></span>red</td>' in text
 
 
 def test_no_rows(tmp_path):
@@ -127,52 +150,52 @@ def test_page_without_models(tmp_path):
     assert [file.name for file in path.parent.iterdir()] == ["page.html"]
 
 
-def test_models_are_fitted_with_the_parameters_of_the_rows(tmp_path):
-    chosen = {"elasticity": 3, "eta": 0.05, "max_iter": 2, "neighbours": 1}
-    rows = [
-        row("WarpedBumps", "ePERC", 0, 5.0),
-        row(
-            "WarpedBumps", "eLOGR", 0, 5.0, parameters=chosen, estimator="ElasticLogisticRegression"
-        ),
-    ]
-    text = write_report(rows, tmp_path / "page.html", n_series=5).read_text("utf-8")
+def test_a_report_never_trains(rows, views, tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise AssertionError("a report trains or predicts")
+
+    for method in ("fit", "predict", "explain"):
+        monkeypatch.setattr(ElasticLogisticRegression, method, refuse)
+    monkeypatch.setattr(datasets, "load", refuse)
+    text = write_report(rows, tmp_path / "page.html", views=views).read_text("utf-8")
     data = re.search('<script type="application/json" id="data">(.*?)</script>', text)[1]
-    (view,) = json.loads(data)
-    assert view["units"][0]["m"] == 3
-    assert view["model"] == "ElasticLogisticRegression"
-    assert len(view["series"]) == 5
+    assert [each["name"] for each in json.loads(data)] == ["WarpedBumps", "Gestures"]
+    twice = [*views, {**views[0], "method": "other"}]
+    text = write_report(rows, tmp_path / "page.html", views=twice).read_text("utf-8")
+    assert "WarpedBumps, eLOGR" in text
+    assert "WarpedBumps, other" in text
 
 
 @pytest.mark.parametrize("name", ["WarpedBumps", "Gestures"])
 def test_view_is_what_the_model_does(name, models):
     model, test = models[name], datasets.load(name, "test")
-    view = view_of(model, test, n_series=9)
-    json.dumps(view, allow_nan=False)
+    found = view(model, test, n_series=9)
+    json.dumps(found, allow_nan=False)
     X = test.X.astype(np.float32)
     predicted = model.predict(X)
-    assert view["mistakes"] == (predicted != test.y).sum()
-    assert view["cases"] == len(test.X)
-    assert len(view["series"]) == 9
-    wrong = sum(s["label"] != s["predicted"] for s in view["series"])
-    assert wrong == min(3, view["mistakes"])
-    for s in view["series"]:
-        x = X[s["case"]]
+    assert found["mistakes"] == (predicted != test.y).sum()
+    assert found["cases"] == len(test.X)
+    assert len(found["series"]) == 9
+    wrong = sum(s["label"] != s["predicted"] for s in found["series"])
+    assert wrong == min(3, found["mistakes"])
+    for s in found["series"]:
+        x = X.values[s["case"], : X.lengths[s["case"]]]
         assert (s["label"], s["predicted"]) == (str(test.y[s["case"]]), str(predicted[s["case"]]))
         np.testing.assert_allclose(s["values"], np.atleast_2d(x), rtol=1e-3, atol=1e-6)
         for value, bias, parts in zip(
-            s["decisions"], view["biases"], s["contributions"], strict=True
+            s["decisions"], found["biases"], s["contributions"], strict=True
         ):
             assert value == pytest.approx(bias + sum(parts), rel=1e-2, abs=1e-2)
         for W, (first, last) in zip(model.coef_, s["paths"], strict=True):
             path = [(i, j) for i in range(x.shape[-1]) for j in range(first[i], last[i] + 1)]
             np.testing.assert_array_equal(path, active_path(x, W))
     if name == "WarpedBumps":
-        assert view["outputs"] == ["1"]
-        positive = view["units"][0]["label"]
-        assert (positive == "1") == (model.mix_[0, 0] > 0)
+        assert found["outputs"] == ["1"]
+        positive = found["units"][0]["label"]
+        assert (positive == "1") == (model.polarity_.mix[0, 0] > 0)
     else:
-        assert view["outputs"] == view["classes"] == [unit["label"] for unit in view["units"]]
-        assert len(view["units"][0]["weights"]) == len(view["channels"]) == 3
+        assert found["outputs"] == found["classes"] == [unit["label"] for unit in found["units"]]
+        assert len(found["units"][0]["weights"]) == len(found["channels"]) == 3
 
 
 def test_series_longer_than_the_model_are_left_out(models):
@@ -181,9 +204,9 @@ def test_series_longer_than_the_model_are_left_out(models):
     short = ElasticLogisticRegression(elasticity=5, max_iter=1, random_state=0)
     keep = test.X.lengths < 70
     short.fit(test.X[keep].astype(np.float32), test.y[keep])
-    view = view_of(short, test, n_series=200)
-    assert view["cases"] == keep.sum() < len(test.X)
-    assert max(len(s["values"][0]) for s in view["series"]) < 70
+    found = view(short, test, n_series=200)
+    assert found["cases"] == keep.sum() < len(test.X)
+    assert max(len(s["values"][0]) for s in found["series"]) < 70
     assert model.n_features_in_ == 80
 
 

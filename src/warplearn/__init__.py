@@ -41,7 +41,7 @@ _DISPLAYS = (
 )
 _LATER = {
     **{name: entry.module for name, entry in ESTIMATORS.items() if entry.public},
-    **dict.fromkeys(_DISPLAYS, "warplearn.plotting.displays"),
+    **dict.fromkeys(_DISPLAYS, "warplearn.plotting"),
     "elastic_mean": "warplearn.mean",
     "nearest_neighbors": "warplearn.neighbors.nearest",
 }

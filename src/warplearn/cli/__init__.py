@@ -1,16 +1,21 @@
 """The command line, `warplearn`.
 
 A file has the commands of one subject.  typer and rich come with the extra `cli`, so the files are
-imported when the application is made.
+imported when the application is made.  These import what they need when a command is run, so that
+`--help` is quick.
 """
 
+import os
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 from warplearn import __version__
 
 if TYPE_CHECKING:
     import typer
+
+INTERRUPTED = 130  # exit code, as shells have it
 
 _TITLE = """Learning on time series under elastic transformations.
 
@@ -23,7 +28,7 @@ def application() -> "typer.Typer":
     """The commands, as typer takes them."""
     import typer
 
-    from warplearn.cli import benching, data, models, studies, unsupervised
+    from warplearn.cli import benching, data, prediction, studies, training, unsupervised
 
     app = typer.Typer(
         help=_TITLE,
@@ -48,17 +53,29 @@ def application() -> "typer.Typer":
         ] = False,
     ) -> None: ...
 
-    for module in (studies, models, unsupervised, data, benching):
+    for module in (studies, training, prediction, unsupervised, data, benching):
         module.add_to(app)
     return app
 
 
 def main() -> None:
-    """Run the command line; without its extra, say how to get it."""
+    """Run the command line; without its extra, say how to get it.
+
+    An interrupted command ends the process without the interpreter's own exit, which may abort
+    while threads still run compiled code.
+    """
     try:
         app = application()
     except ModuleNotFoundError as error:
         if error.name not in ("rich", "typer"):
             raise
         sys.exit(f"warplearn: {error.name} is missing; run: pip install 'warplearn[cli]'")
-    app()
+    try:
+        app()
+    except SystemExit as leaving:
+        if leaving.code != INTERRUPTED:
+            raise
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(INTERRUPTED)

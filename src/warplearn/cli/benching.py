@@ -6,15 +6,12 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
-import numba
 import numpy as np
 import typer
 
 from warplearn import pairwise_dtw
-from warplearn.cli.common import AsJson, console, friendly, print_json
-from warplearn.experiments.journal import describe_machine, describe_versions
-from warplearn.linear_model.classifiers import ElasticPerceptron
-from warplearn.model_selection import ElasticGridSearchCV
+from warplearn._kernels.simd.threads import thread_count
+from warplearn.cli.common import AsJson, Jobs, console, friendly, print_json
 
 
 def distance_speed(n_jobs: int, cases: int = 200, length: int = 150) -> float:
@@ -30,14 +27,16 @@ def distance_speed(n_jobs: int, cases: int = 200, length: int = 150) -> float:
 
 def training_speed(n_jobs: int, models: int = 64, cases: int = 50, length: int = 150) -> float:
     """Cells a second of a grid search of elastic perceptrons, as many epochs for all."""
+    from warplearn import ElasticGridSearchCV, ElasticPerceptron
+
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(cases, length)).astype(np.float32), np.arange(cases) % 2
     everything = np.arange(cases)
     epochs, columns, best = 40, length // 10, np.inf
     estimator = ElasticPerceptron(
-        elasticity=columns, max_iter=epochs, early_stopping="none", random_state=0
+        elasticity=columns, polarity="+", max_iter=epochs, monitor="loss", tol=None, random_state=0
     )
-    grid = {"eta": np.linspace(0.1, 1, models)}
+    grid = {"learning_rate_init": np.linspace(0.1, 1, models)}
     folds = [(everything, everything[:2])] * 2
     for _ in range(4):
         search = ElasticGridSearchCV(estimator, grid, cv=folds, refit=False, n_jobs=n_jobs)
@@ -54,7 +53,7 @@ MEASURES: dict[str, Callable[[int], float]] = {
 
 
 @friendly
-def bench(json: AsJson = False) -> None:
+def bench(jobs: Jobs = -1, json: AsJson = False) -> None:
     """Measure how many cells of warping grids this machine computes a second.
 
     Pairwise distances are of 200 x 200 series of length 150; training is a grid search of 128
@@ -62,19 +61,21 @@ def bench(json: AsJson = False) -> None:
 
     Example: `warplearn bench --json`
     """
+    from warplearn.experiments.journal import describe_machine, describe_versions
+
     screen = console()
-    found: dict[str, Any] = {}
+    speeds: dict[str, Any] = {}
     for name, measure in MEASURES.items():
-        for threads in sorted({1, int(numba.config.NUMBA_NUM_THREADS)}):
+        for threads in sorted({1, thread_count(jobs)}):
             with screen.status("compiling, the first time only, and measuring"):
                 speed = measure(threads)
-            found.setdefault(name, {})[threads] = speed
+            speeds.setdefault(name, {})[threads] = speed
             if not json:
                 unit = "thread" if threads == 1 else "threads"
                 screen.print(f"{name}, {threads} {unit}: {speed / 1e9:.1f} billion cells a second")
     machine, versions = describe_machine(), describe_versions()
     if json:
-        print_json({"machine": machine, "versions": versions, "cells_per_second": found})
+        print_json({"machine": machine, "versions": versions, "cells_per_second": speeds})
     else:
         screen.print(machine, ", ".join(f"{name} {v}" for name, v in versions.items()), sep="\n")
 

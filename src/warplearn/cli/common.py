@@ -7,18 +7,24 @@ import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
 
 import numpy as np
 import typer
 from rich.console import Console
+from rich.table import Table
 
-from warplearn import datasets
+from warplearn import catalogue
+from warplearn.cli import INTERRUPTED
+from warplearn.elastic.extent import Extent
+
+if TYPE_CHECKING:
+    from warplearn.datasets import Dataset
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-FAILED, INTERRUPTED = 1, 130
+FAILED = 1
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 DataFolder = Annotated[
@@ -28,7 +34,9 @@ DataFolder = Annotated[
 Split = Annotated[
     str | None, typer.Option(help="Of a data set given by name: train, test, or all.")
 ]
+Series = Annotated[str, typer.Argument(help="Series: a file or the name of a data set.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of all chance.")]
+Jobs = Annotated[int, typer.Option("-j", "--jobs", help="Threads; -1 is all cores.")]
 Output = Annotated[Path | None, typer.Option("-o", "--output", help="File to write.")]
 
 
@@ -66,6 +74,20 @@ def print_json(value: Any) -> None:
     typer.echo(json.dumps(value, default=_plain))
 
 
+def print_summary(summary: Mapping[str, Any], as_json: bool) -> None:
+    """Print names and values, errors as percentages."""
+    if as_json:
+        print_json(summary)
+        return
+    table = Table.grid(padding=(0, 2))
+    for name, value in summary.items():
+        if isinstance(value, Mapping):
+            value = ", ".join(f"{key} {each}" for key, each in value.items())
+        text = f"{value:.4g}" if isinstance(value, float) else str(value)
+        table.add_row(name.replace("_", " "), f"{text} %" if name.endswith("error") else text)
+    console().print(table)
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.tolist()
@@ -76,11 +98,13 @@ def _plain(value: Any) -> Any:
 
 def load_series(
     source: str, split: str | None, directory: Path | None, *, dtype: Any = np.float32
-) -> datasets.Dataset:
+) -> Dataset:
     """The series of a file, or of the data set with this name."""
+    from warplearn import datasets
+
     path = Path(source)
     if path.is_file():
-        found = datasets.read(path)
+        data = datasets.read(path)
     elif path.suffix or len(path.parts) > 1:
         raise FileNotFoundError(f"no file {source!r}")
     else:
@@ -88,33 +112,64 @@ def load_series(
             raise typer.BadParameter(
                 f"must be train, test or all, got {split!r}", param_hint="--split"
             )
-        found = datasets.load(source, None if split == "all" else split, directory)
-    return found._replace(X=found.X.astype(dtype), name=found.name or path.stem)
+        data = datasets.load(source, None if split == "all" else split, directory)
+    return data._replace(X=data.X.astype(dtype), name=data.name or path.stem)
+
+
+def check_labelled(data: Dataset) -> Dataset:
+    """The data set, if it has labels."""
+    if len(data.y) == 0:
+        raise ValueError(f"{data.name} has no labels")
+    return data
 
 
 def parse_value(text: str) -> Any:
-    """A value as people write it: JSON if it is that, else the text itself."""
+    """A value as people write it: JSON if it is that, else the text itself.
+
+    So 1 is an integer, 0.1 a float, and 10% a text, as `warplearn.elastic.extent` tells cells from
+    shares.
+    """
     with suppress(json.JSONDecodeError):
         return json.loads(text)
     return {"None": None, "True": True, "False": False}.get(text, text)
 
 
+def parse_extent(text: str | None, option: str) -> Any:
+    """A number of cells (1), a share of the length (0.1, 10%), or None."""
+    if text is None:
+        return None
+    value = parse_value(text)
+    try:
+        Extent.of(value, option)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint=option) from None
+    return value
+
+
 def parse_settings(given: list[str], option: str, *, several: bool = False) -> dict[str, Any]:
-    """`["eta=0.1", "lam=0"]` as a dictionary; with `several`, values are lists `1,0.1,0.01`."""
-    found: dict[str, Any] = {}
+    """`["alpha=0.1", "tol=0"]` as a dictionary; with `several`, values are lists `1,0.1,0.01`."""
+    settings: dict[str, Any] = {}
     for text in given:
         name, equals, value = text.partition("=")
         if not equals or not name:
             raise typer.BadParameter(f"must be NAME=VALUE, got {text!r}", param_hint=option)
         if several:
-            found[name] = [parse_value(each) for each in value.split(",")]
+            settings[name] = [parse_value(each) for each in value.split(",")]
         else:
-            found[name] = parse_value(value)
-    return found
+            settings[name] = parse_value(value)
+    return settings
 
 
-def make(cls: type, parameters: Mapping[str, Any], seed: int | None = None) -> Any:
-    """An estimator with these parameters, of which unknown ones get a message."""
+def estimator_for(task: str, command: str, option: str = "--method") -> type:
+    """The class of the estimator that the command line calls by this name."""
+    return catalogue.estimator_class(named(catalogue.commands(task), command, option))
+
+
+def make(cls: type, parameters: Mapping[str, Any], seed: int | None = None, jobs: int = 1) -> Any:
+    """An estimator with these parameters, of which unknown ones get a message.
+
+    The seed and the number of threads are for estimators that have them.
+    """
     known = cls().get_params()
     for name in parameters:
         if name not in known:
@@ -122,8 +177,8 @@ def make(cls: type, parameters: Mapping[str, Any], seed: int | None = None) -> A
             raise typer.BadParameter(
                 f"{cls.__name__} has no parameter {name!r}; it has {listed}", param_hint="--param"
             )
-    chance = {"random_state": seed} if "random_state" in known and seed is not None else {}
-    return cls(**{**chance, **parameters})
+    common = {"random_state": seed, "n_jobs": jobs}
+    return cls(**{**{name: common[name] for name in common if name in known}, **parameters})
 
 
 def named(table: Mapping[str, Any], name: str, option: str) -> Any:

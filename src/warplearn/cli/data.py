@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from warplearn import datasets
 from warplearn.cli.common import AsJson, DataFolder, console, friendly, print_json
 
 Name = Annotated[str, typer.Argument(help="Name of a data set.")]
@@ -19,12 +18,14 @@ def list_sets(data: DataFolder = None, json: AsJson = False) -> None:
 
     Example: `warplearn datasets list --data UCRArchive_2018`
     """
-    found = datasets.available(data)
+    from warplearn import datasets
+
+    available = datasets.available(data)
     if json:
-        print_json(found)
+        print_json(available)
         return
     table = Table("name", "where", "what")
-    for name, place in found.items():
+    for name, place in available.items():
         known = datasets.BUILT_IN.get(name)
         table.add_row(name, place, known.description if known else "")
     console().print(table)
@@ -36,6 +37,8 @@ def get(name: Name, json: AsJson = False) -> None:
 
     Example: `warplearn datasets get GunPoint`
     """
+    from warplearn import datasets
+
     folder = datasets.download(name)
     if json:
         print_json({"name": name, "folder": str(folder)})
@@ -49,14 +52,16 @@ def info(name: Name, data: DataFolder = None, json: AsJson = False) -> None:
 
     Example: `warplearn datasets info WarpedBumps`
     """
-    found = datasets.info(name, data)
+    from warplearn import datasets
+
+    about = datasets.info(name, data)
     if json:
-        print_json(found._asdict())
+        print_json(about._asdict())
         return
     table = Table.grid(padding=(0, 2))
-    for field, value in found._asdict().items():
-        shown = " to ".join(map(str, value)) if field == "lengths" else value
-        table.add_row(field, ", ".join(shown) if isinstance(shown, tuple) else str(shown))
+    for field, value in about._asdict().items():
+        text = " to ".join(map(str, value)) if field == "lengths" else value
+        table.add_row(field, ", ".join(text) if isinstance(text, tuple) else str(text))
     console().print(table)
 
 

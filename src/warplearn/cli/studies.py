@@ -5,106 +5,95 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import replace
+from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table as RichTable
+from rich.text import Text
 
+from warplearn.cli import INTERRUPTED
 from warplearn.cli.common import (
     FAILED,
-    INTERRUPTED,
     AsJson,
     DataFolder,
+    Jobs,
     console,
     friendly,
     print_json,
 )
-from warplearn.experiments import (
-    Study,
-    collect,
-    finished,
-    read_rows,
-    run,
-    shipped_studies,
+
+if TYPE_CHECKING:
+    from warplearn.experiments import Cell, Data, Study, Table
+    from warplearn.experiments.journal import Line
+
+# The studies that come with the package; listed so that --help need not import them.
+_STUDIES = ", ".join(
+    sorted(
+        Path(file.name).stem
+        for file in (resources.files("warplearn") / "experiments" / "studies").iterdir()
+    )
 )
-from warplearn.experiments.journal import Line
-from warplearn.experiments.progress import PlainProgress, Progress
-from warplearn.experiments.results import (
-    NEIGHBOURS,
-    Table,
-    compare,
-    plot_elasticity,
-    summarize,
-    table_of,
-    totals,
-)
-
-_BESIDE = (*NEIGHBOURS, "eFEAT")
-_COLOURS = {"green": "green", "yellow": "yellow", "red": "red"}
-
-
-class Silence(PlainProgress):
-    """Nothing but failures."""
-
-    def say(self, message: str) -> None:
-        """See `Progress`."""
-        if ": failed: " in message:
-            print(message, file=self.stream, flush=True)
+_STYLES = {"failed": "bold red"}  # of marks; others are colours themselves
+_GRACE = 2.0  # seconds that threads have to end after an interrupt
 
 
 def print_table(table: Table) -> None:
-    """A table on the terminal, rows in the colour of their reading."""
+    """A table on the terminal, marked cells in colour."""
     screen = console()
-    shown = RichTable(title=table.title, box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for number, column in enumerate(table.columns):
-        if number == 0:
-            shown.add_column(column, overflow="fold")
-        else:
-            shown.add_column(column, justify="right", no_wrap=True)
+    rich_table = RichTable(title=table.title, box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    rich_table.add_column(table.columns[0], overflow="fold")
+    for column in table.columns[1:]:
+        rich_table.add_column(column, justify="right", no_wrap=True)
     for row in table.rows:
-        colour = _COLOURS.get(row[-1].split(" ")[0])
-        shown.add_row(*(cell.replace(" (", "\n(") for cell in row), style=colour)
-    screen.print(shown)
+        rich_table.add_row(*map(_rich_text, row))
+    screen.print(rich_table)
     for note in table.notes:
         screen.print(note, markup=False)
 
 
-def save_figure(rows: list[Line], results: Path) -> Path | None:
-    """The figure of the first study beside its results, if there is a library to draw it."""
-    if not find_spec("matplotlib"):
+def _rich_text(cell: Cell) -> Text:
+    return Text(cell.text.replace(" (", "\n("), _STYLES.get(cell.mark, cell.mark))
+
+
+def save_figures(rows: list[Line], results: Path) -> list[Path]:
+    """The figures that a study asks for, beside its results, if there is a library to draw them."""
+    from warplearn.experiments.tables import drawings_of
+
+    drawings = drawings_of(rows)
+    if drawings and not find_spec("matplotlib"):
         typer.echo("no figure: matplotlib is missing; run: pip install matplotlib", err=True)
-        return None
-    path = results.with_suffix(".svg")
-    plot_elasticity(rows).savefig(path, metadata={"Date": None})
-    return path
+        return []
+    paths = []
+    for number, drawing in enumerate(drawings):
+        path = results.with_suffix(f".{number + 1}.svg" if number else ".svg")
+        drawing.figure().savefig(path, metadata={"Date": None})
+        paths.append(path)
+    return paths
 
 
-def _as_json(rows: list[Line], path: Path) -> dict[str, Any]:
-    """A summary of results."""
+def _summary(rows: list[Line], failures: list[Line], path: Path) -> dict[str, Any]:
+    """A summary of results for programs."""
+    from warplearn.experiments.results import totals
+    from warplearn.experiments.tables import presentation_of
+
     return {
         "results": str(path),
         "source": sorted({row["source"] for row in rows}),
-        "entries": [
-            {
-                "dataset": each.dataset, "method": each.method, "error": each.ours.mean,
-                "sd": each.ours.sd, "trials": each.ours.trials, "protocol": each.protocol,
-                "paper": each.paper.mean if each.paper else None, "differs": each.differs,
-            }
-            for each in compare(rows)
+        "entries": presentation_of(rows).entries(rows),
+        "failures": [
+            {key: line[key] for key in ("dataset", "method", "message")} for line in failures
         ],
         **totals(path)._asdict(),
-    }  # fmt: skip
+    }
 
 
 @friendly
 def reproduce(
-    study: Annotated[
-        str,
-        typer.Argument(help=f"{', '.join(shipped_studies())}, or a TOML file of your own."),
-    ],
+    study: Annotated[str, typer.Argument(help=f"{_STUDIES}, or a TOML file of your own.")],
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", help="File of results; default results/STUDY.jsonl."),
@@ -116,10 +105,8 @@ def reproduce(
     methods: Annotated[str | None, typer.Option(help="Only these, separated by commas.")] = None,
     trials: Annotated[int | None, typer.Option(min=1, help="Other than in the study.")] = None,
     data: DataFolder = None,
-    download: Annotated[
-        bool, typer.Option(help="Download data sets that are nowhere to be found.")
-    ] = False,
-    jobs: Annotated[int, typer.Option(help="Threads; -1 is all cores.")] = -1,
+    download: Annotated[bool, typer.Option(help="Download data sets that are not here.")] = False,
+    jobs: Jobs = -1,
     quiet: Annotated[bool, typer.Option(help="No progress.")] = False,
     json: AsJson = False,
 ) -> None:
@@ -134,52 +121,71 @@ def reproduce(
 
     `warplearn reproduce comparison --data UCRArchive_2018 --datasets GunPoint,ECG200`
     """
+    from warplearn.experiments import Study, finished, table_of
+    from warplearn.experiments.results import totals
+
     chosen = Study.read(study)
     if quick:
         chosen = chosen.quick()
     chosen = chosen.only(_names(datasets), _names(methods))
     if trials is not None:
         chosen = replace(chosen, trials=trials)
-    collected = collect(chosen, data, download=download)
-    if collected.replaced and datasets is None:
+    cases = _collect(chosen, data, download, instead=datasets is None)
+    suffix = "-quick" if quick else ""
+    path = output or Path("results") / f"{chosen.name}{suffix}.jsonl"
+    failures = _run(chosen, cases, path, jobs, quiet)
+    rows = finished(chosen, cases, path)
+    if not rows:
+        raise typer.Exit(FAILED)
+    figures = save_figures(rows, path)
+    if json:
+        print_json(_summary(rows, failures, path))
+    elif not quiet:
+        print_table(table_of(rows, failures))
+        typer.echo(f"{len(rows)} trials in {path}: {totals(path)}")
+        for figure in figures:
+            typer.echo(f"figure: {figure}")
+    if failures:
+        raise typer.Exit(FAILED)
+
+
+def _names(text: str | None) -> list[str] | None:
+    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _collect(study: Study, directory: Path | None, download: bool, *, instead: bool) -> list[Data]:
+    """The data sets of a study; built-in ones in their place only if `instead`."""
+    from warplearn.experiments import collect
+
+    collected = collect(study, directory, download=download)
+    if collected.replaced and instead:
         typer.echo(
-            "None of the study's data sets was found: built-in, generated ones are used instead. "
+            "None of the study's data sets is here: built-in, generated ones are used instead. "
             "Give --data DIR, set WARPLEARN_DATA, or try --download.",
             err=True,
         )
     elif collected.missing:
         for reason in collected.missing.values():
             typer.echo(f"left out: {reason}", err=True)
-        if collected.replaced or not collected.found:
+        if collected.replaced or not collected.data:
             raise typer.Exit(FAILED)
-    for each in collected.found:
+    for each in collected.data:
         if not len(each.test):
             typer.echo(f"{each.name} has no test series: judged by cross-validation", err=True)
-    suffix = "-quick" if quick else ""
-    path = output or Path("results") / f"{chosen.name}{suffix}.jsonl"
-    progress: Progress | None = Silence() if quiet else None
+    return collected.data
+
+
+def _run(study: Study, cases: list[Data], path: Path, jobs: int, quiet: bool) -> list[Line]:
+    """Carry out a study; the failures."""
+    from warplearn.experiments import run
+    from warplearn.experiments.progress import FailuresOnly
+
+    progress = FailuresOnly() if quiet else None
     try:
-        failed = run(chosen, collected.found, path, n_jobs=jobs, progress=progress)
+        return run(study, cases, path, n_jobs=jobs, progress=progress, grace=_GRACE)
     except KeyboardInterrupt:
         typer.echo(f"interrupted; what is finished is in {path}, run again to go on", err=True)
         raise typer.Exit(INTERRUPTED) from None
-    rows = finished(chosen, collected.found, path)
-    if not rows:
-        raise typer.Exit(FAILED)
-    figure = save_figure(rows, path) if chosen.name == "elasticity" else None
-    if json:
-        print_json({**_as_json(rows, path), "failed": failed})
-    elif not quiet:
-        print_table(table_of(rows))
-        typer.echo(f"{len(rows)} trials in {path}: {totals(path)}")
-        if figure is not None:
-            typer.echo(f"figure: {figure}")
-    if failed:
-        raise typer.Exit(FAILED)
-
-
-def _names(text: str | None) -> list[str] | None:
-    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
 
 
 @friendly
@@ -188,10 +194,11 @@ def report(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Page to write: .html or .md.")
     ] = None,
-    data: DataFolder = None,
     json: AsJson = False,
 ) -> None:
     """Show results as tables, or write them as a page that works offline.
+
+    The page shows the models that the study stored, see its key `views`.
 
     Examples
     --------
@@ -199,43 +206,57 @@ def report(
 
     `warplearn report results/comparison.jsonl -o table.md`
     """
-    per_file = {path: read_rows(path) for path in results}
-    for path, rows in per_file.items():
-        if not rows:
+    from warplearn.experiments import read_failures, read_rows, table_of
+    from warplearn.experiments.results import totals
+
+    lines = {path: (read_rows(path), read_failures(path)) for path in results}
+    for path, (rows, failures) in lines.items():
+        if not rows and not failures:
             raise ValueError(f"{path} holds no trials")
     if output is None:
-        for path, rows in per_file.items():
+        for path, (rows, failures) in lines.items():
             if json:
-                print_json(_as_json(rows, path))
+                print_json(_summary(rows, failures, path))
             else:
-                print_table(table_of(rows))
+                print_table(table_of(rows, failures))
                 typer.echo(f"{len(rows)} trials in {path}: {totals(path)}")
         return
-    if output.suffix == ".md":
-        parts = [_section(path, rows) for path, rows in per_file.items()]
-        output.write_text("\n\n".join(parts) + "\n", "utf-8")
-    elif output.suffix == ".html":
-        write_page([row for rows in per_file.values() for row in rows], output, data)
-    else:
+    if output.suffix not in _WRITERS:
         raise typer.BadParameter(
-            f"must end in .html or .md, got {str(output)!r}", param_hint="--output"
+            f"must end in {' or '.join(_WRITERS)}, got {str(output)!r}", param_hint="--output"
         )
+    _WRITERS[output.suffix](results, output)
     if json:
         print_json({"page": str(output), "bytes": output.stat().st_size})
     else:
         typer.echo(f"wrote {output}")
 
 
-def _section(path: Path, rows: list[Line]) -> str:
-    machines = "; ".join(dict.fromkeys(row["machine"] for row in rows))
-    return f"{table_of(rows).markdown()}\n\n{len(rows)} trials: {totals(path)}, on {machines}."
-
-
-def write_page(rows: list[Line], path: Path, data: Path | None = None) -> None:
-    """Write the report."""
+def _write_html(results: list[Path], output: Path) -> None:
+    from warplearn.experiments import read_failures, read_rows, read_views
     from warplearn.experiments.report import write_report
 
-    write_report(rows, path, directory=data)
+    rows, failures, views = (
+        [line for path in results for line in read(path)]
+        for read in (read_rows, read_failures, read_views)
+    )
+    write_report(rows, output, views=views, failures=failures)
+
+
+def _write_markdown(results: list[Path], output: Path) -> None:
+    from warplearn.experiments import read_failures, read_rows, table_of
+    from warplearn.experiments.results import totals
+
+    sections = []
+    for path in results:
+        rows, failures = read_rows(path), read_failures(path)
+        machines = "; ".join(dict.fromkeys(row["machine"] for row in rows))
+        table = table_of(rows, failures).markdown()
+        sections.append(f"{table}\n\n{len(rows)} trials: {totals(path)}, on {machines}.")
+    output.write_text("\n\n".join(sections) + "\n", "utf-8")
+
+
+_WRITERS = {".html": _write_html, ".md": _write_markdown}
 
 
 @friendly
@@ -243,6 +264,7 @@ def demo(
     output: Annotated[
         Path, typer.Option("-o", "--output", help="Report to write; results go beside it.")
     ] = Path("warplearn-demo.html"),
+    jobs: Annotated[int, typer.Option("-j", "--jobs", help="1 keeps it to one core.")] = -1,
     json: AsJson = False,
 ) -> None:
     """Train eight classifiers on generated data, compare them, and write a report.
@@ -251,48 +273,66 @@ def demo(
 
     Example: `warplearn demo -o demo.html`
     """
+    from warplearn.experiments import Study, collect, finished
+
     results = output.with_suffix(".jsonl")
     screen = console()
-    # A process compiles one kernel at a time, and compiling is what takes the time: two processes
-    # add to the same file, one with what shares the kernels of training, one with the others.
-    other = [sys.executable, "-m", "warplearn.cli", "reproduce", "demo", "--quiet", "--jobs", "1"]
-    other += ["--methods", ",".join(_BESIDE), "--output", str(results)]
     study = Study.read("demo")
-    own = [method.name for method in study.methods if method.name not in _BESIDE]
+    cases = collect(study).data
     with screen.status("training eight classifiers (compiling, the first time only)"):
-        beside = subprocess.Popen(other)
-        try:
-            chosen = study.only(methods=own)
-            failed = run(chosen, collect(chosen).found, results, n_jobs=1, progress=Silence())
-        finally:
-            if sys.exc_info()[0] is not None:
-                beside.terminate()
-            code = beside.wait()
-    if failed or code:
+        failures = _run_demo(study, cases, results, one_process=jobs == 1)
+    if failures:
         raise typer.Exit(FAILED)
-    rows = finished(study, collect(study).found, results)
+    rows = finished(study, cases, results)
     with screen.status("writing the report"):
-        write_page(rows, output)
+        _write_html([results], output)
     if json:
-        print_json({**_as_json(rows, results), "report": str(output)})
+        print_json({**_summary(rows, [], results), "report": str(output)})
         return
-    _show_demo(rows)
+    _show_demo(rows, study, cases[0])
     screen.print(f"report: {output}    results: {results}", markup=False)
 
 
-def _show_demo(rows: list[Line]) -> None:
-    study = Study.read("demo")
-    (data,) = collect(study).found
+def _run_demo(study: Study, cases: list[Data], results: Path, *, one_process: bool) -> bool:
+    """Carry out the demo; whether anything failed.
+
+    A process compiles one kernel at a time, and compiling is what takes the time.  So two processes
+    add to the same file: one with the methods that share the kernels of training, one with the
+    others.
+    """
+    from warplearn.model_selection import makes_plans
+
+    if one_process:
+        return bool(_run(study, cases, results, 1, quiet=True))
+    own = [m.name for m in study.methods if makes_plans(m.estimator_class)]
+    others = [m.name for m in study.methods if m.name not in own]
+    command = [sys.executable, "-m", "warplearn.cli", "reproduce", study.name, "--quiet"]
+    command += ["--jobs", "1", "--methods", ",".join(others), "--output", str(results)]
+    beside = subprocess.Popen(command)
+    try:
+        failures = _run(study.only(methods=own), cases, results, 1, quiet=True)
+    finally:
+        if sys.exc_info()[0] is not None:
+            beside.terminate()
+        code = beside.wait()
+    return bool(failures or code)
+
+
+def _show_demo(rows: list[Line], study: Study, data: Data) -> None:
+    from warplearn.experiments.results import summarize
+
     screen = console()
+    order = [method.name for method in study.methods]
     table = RichTable(
         title=f"{data.name}: {data.n_train} training and {len(data.test)} test series"
     )
     for column in ("method", "test error %", "trials", "cells to classify a series"):
         table.add_column(column, justify="left" if column == "method" else "right")
-    for (_, method), entry in sorted(summarize(rows).items(), key=lambda item: _order(item[0][1])):
+    for (_, method), entry in sorted(
+        summarize(rows).items(), key=lambda item: order.index(item[0][1])
+    ):
         cells = next(row["predict_cells"] for row in rows if row["method"] == method)
-        per_case = cells / len(data.test)
-        counted = f"{per_case:,.0f}" if cells else ""
+        counted = f"{cells / len(data.test):,.0f}" if cells else ""
         table.add_row(method, str(entry), str(entry.trials), counted)
     screen.print(table)
     screen.print(
@@ -300,10 +340,6 @@ def _show_demo(rows: list[Line]) -> None:
         "of each class; elastic linear classifiers with one narrow weight matrix.  Random elastic "
         "features (eFEAT) are not aligned as a whole."
     )
-
-
-def _order(method: str) -> int:
-    return [each.name for each in Study.read("demo").methods].index(method)
 
 
 def add_to(app: typer.Typer) -> None:

@@ -9,25 +9,28 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from warplearn import datasets
+from warplearn import catalogue
 from warplearn.cli.common import (
     AsJson,
     DataFolder,
+    Jobs,
     Output,
     Seed,
+    Series,
     Split,
+    check_labelled,
     console,
+    estimator_for,
     friendly,
     load_series,
+    make,
     named,
+    parse_extent,
     print_json,
 )
 from warplearn.cli.drawing import draw_series
-from warplearn.cli.models import Series, check_labelled
-from warplearn.cluster import ElasticAgglomerative, ElasticKMeans
-from warplearn.mean import elastic_mean
 
-CLUSTERINGS = {"kmeans": ElasticKMeans, "agglomerative": ElasticAgglomerative}
+METHODS = ", ".join(catalogue.commands("cluster"))
 
 
 def _show(names: list[str], series: list[Any], notes: list[str]) -> None:
@@ -45,6 +48,8 @@ def _show(names: list[str], series: list[Any], notes: list[str]) -> None:
 
 def _write(path: Any, series: list[Any], names: list[str]) -> None:
     """Series and their names, in the format that the suffix says."""
+    from warplearn import datasets
+
     writers = {".tsv": datasets.write_tsv, ".ts": datasets.write_ts}
     named(writers, path.suffix, "--output")(path, series, np.array(names))
 
@@ -55,25 +60,30 @@ def mean(
     output: Output = None,
     by_class: Annotated[bool, typer.Option(help="A mean for each class.")] = False,
     band: Annotated[
-        float | None, typer.Option(help="Sakoe-Chiba band as a fraction, such as 0.1.")
+        str | None,
+        typer.Option(help="Sakoe-Chiba band: cells, such as 5, or a share, such as 0.1 or 10%."),
     ] = None,
     seed: Seed = 0,
     data: DataFolder = None,
     split: Split = "train",
+    jobs: Jobs = -1,
     json: AsJson = False,
 ) -> None:
     """Average series under warping.
 
     Example: `warplearn mean WarpedBumps --by-class -o means.tsv`
     """
-    found = load_series(series, split, data, dtype=np.float64)
-    groups = {"all": np.arange(len(found.X))}
+    from warplearn.mean import elastic_mean
+
+    extent = parse_extent(band, "--band")
+    cases = load_series(series, split, data, dtype=np.float64)
+    groups = {"all": np.arange(len(cases.X))}
     if by_class:
-        labels = check_labelled(found).y
+        labels = check_labelled(cases).y
         groups = {str(label): np.flatnonzero(labels == label) for label in np.unique(labels)}
     means = {
-        name: elastic_mean(found.X[cases], band=band, random_state=seed)
-        for name, cases in groups.items()
+        name: elastic_mean(cases.X[group], band=extent, random_state=seed, n_jobs=jobs)
+        for name, group in groups.items()
     }
     if output is not None:
         _write(output, [mean.mean for mean in means.values()], list(means))
@@ -93,17 +103,21 @@ def mean(
     _show(list(means), [mean.mean for mean in means.values()], notes)
 
 
+def _counted(cls: type, k: int) -> dict[str, Any]:
+    """The parameter that says how many clusters there are: a map of k nodes is a line of them."""
+    return {"n_clusters": k} if "n_clusters" in cls().get_params() else {"grid": (1, k)}
+
+
 @friendly
 def cluster(
     series: Series,
     k: Annotated[int, typer.Option("-k", min=1, help="How many clusters.")] = 3,
-    method: Annotated[
-        str, typer.Option("-m", "--method", help=f"One of {', '.join(CLUSTERINGS)}.")
-    ] = "kmeans",
+    method: Annotated[str, typer.Option("-m", "--method", help=f"One of {METHODS}.")] = "kmeans",
     output: Output = None,
     seed: Seed = 0,
     data: DataFolder = None,
     split: Split = "train",
+    jobs: Jobs = -1,
     json: AsJson = False,
 ) -> None:
     """Group series under warping, and show the centres.
@@ -112,11 +126,11 @@ def cluster(
 
     Example: `warplearn cluster WarpedBumps -k 2 --json`
     """
-    found = load_series(series, split, data, dtype=np.float64)
-    cls = named(CLUSTERINGS, method, "--method")
-    model = cls(k, random_state=seed).fit(found.X)
-    sizes = np.bincount(model.labels_, minlength=k)
-    names = [str(number) for number in range(k)]
+    cls = estimator_for("cluster", method)
+    cases = load_series(series, split, data, dtype=np.float64)
+    model = make(cls, _counted(cls, k), seed, jobs).fit(cases.X)
+    sizes = np.bincount(model.labels_, minlength=len(model.cluster_centers_))
+    names = [str(number) for number in range(len(sizes))]
     if output is not None:
         _write(output, list(model.cluster_centers_), names)
     if json:

@@ -1,4 +1,4 @@
-"""The data sets of a study: found, or replaced by built-in ones, in the form that methods take."""
+"""The data sets of a study, or built-in ones in their place, in the form that methods take."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ class Data:
     y : array (cases,)
     n_train : int
         What follows are test series; there may be none.
+    channels : tuple of str, optional
+        Names of the channels, where they are the symbols of an alphabet.
     """
 
     name: str
@@ -37,18 +39,25 @@ class Data:
     X: SeriesCollection
     y: NDArray[Any]
     n_train: int
+    channels: tuple[str, ...] | None = None
 
     @classmethod
     def load(cls, name: str, directory: Path | None = None, *, download: bool = False) -> Data:
         """Load a data set; one whose test file is missing has no test series."""
         train = datasets.load(name, "train", directory, download=download)
-        parts = [train]
+        splits = [train]
         with suppress(datasets.DatasetNotFoundError):  # judged by cross-validation, as rows say
-            parts.append(datasets.load(name, "test", directory, download=download))
-        y = np.concatenate([part.y for part in parts])
-        X = SeriesCollection.of([x for part in parts for x in part.X]).astype(np.float32)
+            splits.append(datasets.load(name, "test", directory, download=download))
+        y = np.concatenate([split.y for split in splits])
+        series = [
+            split.X.values[case, :length].T
+            for split in splits
+            for case, length in enumerate(split.X.lengths)
+        ]
+        X = SeriesCollection.of(series).astype(np.float32)
         source = "built-in" if train.source == "built-in" else "ucr"
-        return cls(name, source, X, y, len(train.X))
+        symbols = None if train.alphabet is None else tuple(map(str, train.alphabet.symbols))
+        return cls(name, source, X, y, len(train.X), symbols)
 
     @property
     def train(self) -> NDArray[np.int64]:
@@ -72,7 +81,7 @@ class Data:
 class Collected(NamedTuple):
     """The data sets of a study that are there, and why others are not."""
 
-    found: list[Data]
+    data: list[Data]
     missing: dict[str, str]
     replaced: bool
 
@@ -81,19 +90,19 @@ def collect(study: Study, directory: Path | None = None, *, download: bool = Fal
     """Load the data sets of a study; if none of them is there, its built-in ones."""
     if directory is not None and not directory.is_dir():
         raise NotADirectoryError(f"data must be a folder, got {str(directory)!r}")
-    found, missing = _load_all(study.datasets, directory, download)
-    if found or not study.builtin:
-        return Collected(found, missing, False)
+    data, missing = _load_all(study.datasets, directory, download)
+    if data or not study.builtin:
+        return Collected(data, missing, False)
     return Collected(_load_all(study.builtin, directory, False)[0], missing, True)
 
 
 def _load_all(
     names: Sequence[str], directory: Path | None, download: bool
 ) -> tuple[list[Data], dict[str, str]]:
-    found, missing = [], {}
+    data, missing = [], {}
     for name in names:
         try:
-            found.append(Data.load(name, directory, download=download))
+            data.append(Data.load(name, directory, download=download))
         except datasets.DatasetNotFoundError as error:
             missing[name] = str(error)
-    return found, missing
+    return data, missing

@@ -2,9 +2,10 @@
 
 A line is written by one call of the operating system and forced to the disk, so that a process
 killed at any moment leaves whole lines and at most one torn one at the end, which is cut off when
-the file is opened again.  A line is of one of four kinds: a *run* says when, where and with which
+the file is opened again.  A line is of one of six kinds: a *run* says when, where and with which
 versions, its *end* how long it took; a *choice* holds parameters chosen for a data set and a
-method; a *row* is a trial.
+method; a *row* is a trial; a *failure* says why a method could not be tried on a data set; a *view*
+is what a report shows of a fitted model.  Views are large and have a file of their own.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import os
 import platform
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -32,7 +33,7 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 Line = dict[str, Any]
-_KINDS = ("run", "choice", "row", "end")
+_KINDS = ("run", "choice", "row", "failure", "view", "end")
 _PACKAGES = ("numba", "numpy", "scikit-learn", "scipy")
 
 
@@ -42,13 +43,13 @@ class JournalError(ValueError):
 
 def describe_versions() -> dict[str, str]:
     """Versions that results may depend on."""
-    found = {"warplearn": __version__, "python": platform.python_version()}
+    versions = {"warplearn": __version__, "python": platform.python_version()}
     for package in _PACKAGES:
         try:
-            found[package] = version(package)
+            versions[package] = version(package)
         except PackageNotFoundError:
-            found[package] = "not installed"
-    return found
+            versions[package] = "not installed"
+    return versions
 
 
 def describe_machine() -> str:
@@ -109,7 +110,7 @@ class Journal:
                 os.close(self._file)
             self._file = -1
 
-    def begin(self, **facts: Any) -> None:
+    def begin(self, **about: Any) -> None:
         """Write down that a run begins, with versions and machine; its rows refer to it."""
         started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         self.run = f"{started} {os.getpid()}"
@@ -119,7 +120,7 @@ class Journal:
                 {
                     "kind": "run", "run": self.run, "versions": describe_versions(),
                     "machine": describe_machine(), "threads": numba.config.NUMBA_NUM_THREADS,
-                    **facts,
+                    **about,
                 }
             ]
         )  # fmt: skip
@@ -188,11 +189,11 @@ def _read(path: Path, *, repair: bool) -> tuple[list[Line], int]:
     return lines, torn
 
 
-def read_lines(path: str | Path, kind: str) -> list[Line]:
-    """The lines of one kind in a file of results."""
+def read_lines(path: str | Path, *kinds: str) -> list[Line]:
+    """The lines of some kinds in a file of results."""
     if not Path(path).is_file():
         raise FileNotFoundError(f"no file of results {str(path)!r}")
-    return [line for line in _read(Path(path), repair=False)[0] if line["kind"] == kind]
+    return [line for line in _read(Path(path), repair=False)[0] if line["kind"] in kinds]
 
 
 def read_rows(path: str | Path) -> list[Line]:
@@ -206,15 +207,65 @@ def read_rows(path: str | Path) -> list[Line]:
     -------
     list of dict
         With study, dataset, method, estimator, parameters, trial, seed, error and train_error (in
-        percent), fit_seconds, predict_seconds, cells, source, protocol, versions, machine.  Of a
-        trial that is there twice, the first.
+        percent), fit_seconds, predict_seconds, cells, source, protocol, versions, machine, table
+        (how the study shows its results).  Of a trial that is there twice, the first.
     """
-    runs: dict[str, Mapping[str, Any]] = {line["run"]: line for line in read_lines(path, "run")}
+    runs = _runs(path)
     rows: dict[str, Line] = {}
     for line in read_lines(path, "row"):
-        run = runs.get(line["run"], {})
-        rows.setdefault(
-            line["key"],
-            {**line, "versions": run.get("versions", {}), "machine": run.get("machine", "")},
-        )
+        rows.setdefault(line["key"], {**line, **runs.get(line["run"], _NO_RUN)})
     return list(rows.values())
+
+
+def read_failures(path: str | Path) -> list[Line]:
+    """The methods in a file of results that could not be tried on a data set.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    list of dict
+        With study, dataset, method, estimator, message, versions, machine, table.  A failure is
+        replaced by what a later run writes about the same method on the same data set.
+    """
+    runs = _runs(path)
+    failures: dict[tuple[Any, ...], Line] = {}
+    for line in read_lines(path, "row", "failure"):
+        failures.pop(_place(line), None)
+        if line["kind"] == "failure":
+            failures[_place(line)] = {**line, **runs.get(line["run"], _NO_RUN)}
+    return list(failures.values())
+
+
+def views_path(path: str | Path) -> Path:
+    """The file of views beside a file of results."""
+    return Path(path).with_suffix(".views.jsonl")
+
+
+def read_views(path: str | Path) -> list[Line]:
+    """What a report shows of fitted models: the views beside a file of results, if there are any.
+
+    Of a method on a data set that was viewed twice, the last.
+    """
+    beside = views_path(path)
+    if not beside.is_file():
+        return []
+    return list({_place(line): line for line in read_lines(beside, "view")}.values())
+
+
+def _place(line: Line) -> tuple[Any, ...]:
+    """What a line is about."""
+    return tuple(line.get(name) for name in ("study", "dataset", "method"))
+
+
+_NO_RUN: Line = {"versions": {}, "machine": "", "table": "plain"}
+
+
+def _runs(path: str | Path) -> dict[str, Line]:
+    """What each run says about its lines."""
+    return {
+        line["run"]: {key: line.get(key, default) for key, default in _NO_RUN.items()}
+        for line in read_lines(path, "run")
+    }

@@ -17,17 +17,20 @@ class Progress(Protocol):
 
     def __exit__(self, *_: Any) -> None: ...
 
-    def begin(self, total: float, done: float, cells: int) -> None:
-        """So much work, of which so much is done; as a number of trials, and without unit."""
+    def begin(self, total: float, done: float, n_trials: int) -> None:
+        """Begin: `total`, `done` are estimated work; `n_trials` is the number of trials to run."""
 
     def doing(self, label: str, activity: str | None) -> None:
-        """A worker has begun something, or (None) come to the end of all with this label."""
+        """A worker has begun an activity, or (None) ended all that have this label."""
 
-    def advance(self, work: float, cells: int) -> None:
+    def advance(self, work: float, n_trials: int) -> None:
         """Some work and some trials are done."""
 
     def say(self, message: str) -> None:
-        """Something worth a line."""
+        """Show a message on a line of its own."""
+
+    def fail(self, label: str, message: str) -> None:
+        """Show that a job failed, and why."""
 
 
 class Clock:
@@ -72,23 +75,38 @@ class PlainProgress:
 
     def __exit__(self, *_: Any) -> None: ...
 
-    def begin(self, total: float, done: float, cells: int) -> None:
+    def begin(self, total: float, done: float, n_trials: int) -> None:
         """See `Progress`."""
         self.clock.begin(total, done)
-        self.of = cells
+        self.of = n_trials
 
     def doing(self, label: str, activity: str | None) -> None:
         """See `Progress`."""
 
-    def advance(self, work: float, cells: int) -> None:
+    def advance(self, work: float, n_trials: int) -> None:
         """See `Progress`."""
         self.clock.done += work
-        self.trials += cells
+        self.trials += n_trials
 
     def say(self, message: str) -> None:
         """See `Progress`."""
         share = f"{self.trials} of {self.of} trials, {in_words(self.clock.left())}"
         print(f"{message}  [{share}]", file=self.stream, flush=True)
+
+    def fail(self, label: str, message: str) -> None:
+        """See `Progress`."""
+        self.say(f"{label}: failed: {message}")
+
+
+class FailuresOnly(PlainProgress):
+    """Lines for failures, and nothing else."""
+
+    def say(self, message: str) -> None:
+        """See `Progress`."""
+
+    def fail(self, label: str, message: str) -> None:
+        """See `Progress`."""
+        super().say(f"{label}: failed: {message}")
 
 
 class RichProgress:
@@ -123,10 +141,10 @@ class RichProgress:
     ) -> None:
         self.bars.stop()
 
-    def begin(self, total: float, done: float, cells: int) -> None:
+    def begin(self, total: float, done: float, n_trials: int) -> None:
         """See `Progress`."""
         self.clock.begin(total, done)
-        self.of = cells
+        self.of = n_trials
         self.whole = self.bars.add_task("all", total=total, note="")
 
     def doing(self, label: str, activity: str | None) -> None:
@@ -139,16 +157,22 @@ class RichProgress:
         else:
             self.running[label] = self.bars.add_task(label, total=None, note=activity)
 
-    def advance(self, work: float, cells: int) -> None:
+    def advance(self, work: float, n_trials: int) -> None:
         """See `Progress`."""
         self.clock.done += work
-        self.trials += cells
+        self.trials += n_trials
         note = f"{self.trials}/{self.of} trials, {in_words(self.clock.left())}"
         self.bars.update(self.whole, completed=self.clock.done, note=note)
 
     def say(self, message: str) -> None:
         """See `Progress`."""
         self.bars.console.print(message, highlight=False, markup=False)
+
+    def fail(self, label: str, message: str) -> None:
+        """See `Progress`."""
+        self.bars.console.print(
+            f"{label}: failed: {message}", style="red", highlight=False, markup=False
+        )
 
 
 def progress_for(stream: TextIO | None = None) -> PlainProgress | RichProgress:

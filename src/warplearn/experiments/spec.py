@@ -10,40 +10,16 @@ import itertools
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib import import_module, resources
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from warplearn.linear_model.classifiers import ElasticLinearClassifier
-
-# Where estimators are imported from; optional libraries only when they are used.
-ESTIMATORS = {
-    "DTWNeighborsClassifier": "warplearn",
-    "ElasticAdaline": "warplearn",
-    "ElasticConvNetClassifier": "warplearn.torch",
-    "ElasticFeatureClassifier": "warplearn",
-    "ElasticLVQClassifier": "warplearn",
-    "ElasticLinearSVC": "warplearn",
-    "ElasticLogisticRegression": "warplearn",
-    "ElasticMLPClassifier": "warplearn",
-    "ElasticMarginPerceptron": "warplearn",
-    "ElasticPerceptron": "warplearn",
-    "NearestPrototypeClassifier": "warplearn",
-}
+from warplearn import catalogue
+from warplearn.experiments.checking import Checker, StudyError, is_list
+from warplearn.experiments.tables import table_names
+from warplearn.experiments.views import can_be_viewed
 
 SELECTIONS = ("cross-validation", "training error")
-
-
-class StudyError(ValueError):
-    """A study that cannot be carried out, and why."""
-
-
-def estimator_class(name: str) -> Any:
-    """The estimator with this name, one of `ESTIMATORS`."""
-    try:
-        return getattr(import_module(ESTIMATORS[name]), name)
-    except ImportError as error:
-        raise StudyError(f"{name} cannot be used: {error}") from None
 
 
 @dataclass(frozen=True)
@@ -79,7 +55,7 @@ class Method:
     ----------
     name : str
     estimator : str
-        One of `ESTIMATORS`.
+        The name of a classifier in `warplearn.catalogue`.
     parameters : dict
     grid : dict of lists
     selecting : dict
@@ -95,9 +71,20 @@ class Method:
     selecting: Mapping[str, Any] = field(default_factory=dict)
     trials: int | None = None
 
-    def make(self, **parameters: Any) -> Any:
-        """An estimator with the fixed parameters, and others over them."""
-        return estimator_class(self.estimator)(**{**self.parameters, **parameters})
+    @property
+    def estimator_class(self) -> Any:
+        """The class of the estimator."""
+        return catalogue.estimator_class(self.estimator)
+
+    def make(self, seed: int | None = None, **parameters: Any) -> Any:
+        """An estimator with the fixed parameters, and others over them.
+
+        The seed is for those that draw random numbers.
+        """
+        model = self.estimator_class(**{**self.parameters, **parameters})
+        if seed is not None and "random_state" in model.get_params():
+            model.set_params(random_state=seed)
+        return model
 
     def candidates(self) -> list[dict[str, Any]]:
         """The points of the grid, the last name varying fastest."""
@@ -118,7 +105,11 @@ class Study:
     trials, seed : int
         Trial t has the seed `seed + t`.
     builtin : tuple of str
-        Generated data sets that stand in where none of `datasets` can be found.
+        Generated data sets that replace `datasets` where none of them is available.
+    table : str
+        How results are shown, see `register_table`.
+    views : tuple of str
+        The methods whose models (of the first trial) a report shows.
     reduced : dict
         What `quick` changes: `trials`, `datasets`, and `thin`, which leaves every so many-th value
         of the longer grids.
@@ -132,12 +123,14 @@ class Study:
     seed: int = 0
     title: str = ""
     builtin: tuple[str, ...] = ()
+    table: str = "plain"
+    views: tuple[str, ...] = ()
     reduced: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, table: Mapping[str, Any], where: str = "study") -> Study:
         """The study that a dictionary describes; `where` begins the messages of errors."""
-        check = _Checker(where)
+        check = Checker(where)
         check.keys(table, "", cls.__dataclass_fields__, ("name", "datasets", "methods"))
         methods = tuple(
             method
@@ -151,6 +144,9 @@ class Study:
         for key in ("trials", "thin"):
             check.whole(reduced, "reduced", key, 1, least=1)
         check.names(reduced, "reduced", "datasets", ())
+        presentation = check.text(table, "", "table", "plain")
+        if presentation not in table_names():
+            raise check.fail("table", f"must be one of {table_names()}, got {presentation!r}")
         return cls(
             name=check.text(table, "", "name"),
             title=check.text(table, "", "title", ""),
@@ -160,6 +156,8 @@ class Study:
             protocol=protocol,
             trials=check.whole(table, "", "trials", 1, least=1),
             seed=check.whole(table, "", "seed", 0, least=0),
+            table=presentation,
+            views=_views_of(check.names(table, "", "views", ()), methods, check),
             reduced=reduced,
         )
 
@@ -214,7 +212,7 @@ class Study:
         """The same study on other data sets, or with some of its methods."""
         chosen = self
         if datasets is not None:
-            _Checker(f"study {self.name}").distinct(list(datasets), "datasets")
+            Checker(f"study {self.name}").distinct(list(datasets), "datasets")
             chosen = replace(chosen, datasets=tuple(datasets))
         if methods is not None:
             known = {method.name: method for method in self.methods}
@@ -223,7 +221,11 @@ class Study:
                     raise StudyError(
                         f"study {self.name}: methods must be among {list(known)}, got {name!r}"
                     )
-            chosen = replace(chosen, methods=tuple(known[name] for name in methods))
+            chosen = replace(
+                chosen,
+                methods=tuple(known[name] for name in methods),
+                views=tuple(name for name in self.views if name in methods),
+            )
         return chosen
 
 
@@ -250,82 +252,7 @@ def _toml() -> Any:
 # Checks.
 
 
-class _Checker:
-    """Values of tables, checked; every message starts with where the study is from."""
-
-    def __init__(self, where: str) -> None:
-        self.where = where
-
-    def fail(self, path: str, message: str) -> StudyError:
-        return StudyError(f"{self.where}: {path} {message}".replace(":  ", ": "))
-
-    def keys(
-        self, table: Any, path: str, allowed: Any, required: Sequence[str] = ()
-    ) -> Mapping[str, Any]:
-        if not isinstance(table, Mapping):
-            raise self.fail(path or "it", f"must be a table, got {table!r}")
-        inside = f"in {path}, " if path else ""
-        for key in table:
-            if key not in allowed:
-                raise self.fail("", f"{inside}there is no key {key!r}; keys are {sorted(allowed)}")
-        for key in required:
-            if key not in table:
-                raise self.fail("", f"{inside}the key {key!r} is missing")
-        return table
-
-    def _get(
-        self, table: Mapping[str, Any], path: str, key: str, default: Any, good: Any, wanted: str
-    ) -> Any:
-        value = table.get(key, default)
-        if not good(value):
-            raise self.fail(f"{path}.{key}" if path else key, f"must be {wanted}, got {value!r}")
-        return value
-
-    def table(self, table: Mapping[str, Any], key: str, path: str = "") -> dict[str, Any]:
-        return dict(
-            self._get(table, path, key, {}, lambda v: isinstance(v, Mapping), "a table of names")
-        )
-
-    def rows(self, table: Mapping[str, Any], key: str) -> Sequence[Any]:
-        good = _is_list
-        return self._get(table, "", key, None, lambda v: good(v) and v, "a list of tables")
-
-    def text(
-        self, table: Mapping[str, Any], path: str, key: str, default: str | None = None
-    ) -> str:
-        def good(value: Any) -> bool:
-            return isinstance(value, str) and (bool(value) or default is not None)
-
-        return self._get(table, path, key, default, good, "a text")
-
-    def whole(self, table: Mapping[str, Any], path: str, key: str, default: int, least: int) -> int:
-        def good(value: Any) -> bool:
-            return isinstance(value, int) and not isinstance(value, bool) and value >= least
-
-        return self._get(table, path, key, default, good, f"an integer of at least {least}")
-
-    def names(
-        self, table: Mapping[str, Any], path: str, key: str, default: Any = None
-    ) -> tuple[str, ...]:
-        def good(value: Any) -> bool:
-            listed = _is_list(value) and all(isinstance(name, str) and name for name in value)
-            return listed and (len(value) > 0 or default is not None)
-
-        found = list(self._get(table, path, key, default, good, "a list of names"))
-        self.distinct(found, f"{path}.{key}" if path else key)
-        return tuple(found)
-
-    def distinct(self, names: Sequence[str], path: str) -> None:
-        for name in names:
-            if names.count(name) > 1:
-                raise self.fail(path, f"must have different names, got {name!r} twice")
-
-
-def _is_list(value: Any) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, str)
-
-
-def _protocol_of(table: Mapping[str, Any], check: _Checker) -> Protocol:
+def _protocol_of(table: Mapping[str, Any], check: Checker) -> Protocol:
     check.keys(table, "protocol", Protocol.__dataclass_fields__)
     select = check.text(table, "protocol", "select", Protocol.select)
     if select not in SELECTIONS:
@@ -338,21 +265,34 @@ def _protocol_of(table: Mapping[str, Any], check: _Checker) -> Protocol:
     )
 
 
-def _methods_of(entry: Any, path: str, check: _Checker) -> list[Method]:
+def _views_of(names: tuple[str, ...], methods: Sequence[Method], check: Checker) -> tuple[str, ...]:
+    known = {method.name: method for method in methods}
+    for name in names:
+        if name not in known:
+            raise check.fail("views", f"must be among {list(known)}, got {name!r}")
+        if not can_be_viewed(known[name].estimator_class):
+            raise check.fail("views", f"cannot show {known[name].estimator}, got {name!r}")
+    return names
+
+
+def _methods_of(entry: Any, path: str, check: Checker) -> list[Method]:
     """A method, or with `vary` one for each combination of the values listed there."""
     keys = (*Method.__dataclass_fields__, "vary")
     table = check.keys(entry, path, keys, ("name", "estimator"))
     name, estimator = check.text(table, path, "name"), check.text(table, path, "estimator")
-    if estimator not in ESTIMATORS:
+    classifiers = catalogue.estimators("classify")
+    if estimator not in classifiers:
         raise check.fail(
-            f"{path}.estimator", f"must be one of {sorted(ESTIMATORS)}, got {estimator!r}"
+            f"{path}.estimator", f"must be one of {sorted(classifiers)}, got {estimator!r}"
         )
     fixed = check.table(table, "parameters", path)
     grid = check.table(table, "grid", path)
     vary = check.table(table, "vary", path)
     selecting = check.table(table, "selecting", path)
-    kind = estimator_class(estimator)
-    known = kind().get_params()
+    try:
+        known = catalogue.estimator_class(estimator)().get_params()
+    except ImportError as error:
+        raise check.fail(f"{path}.estimator", f"{estimator} cannot be used: {error}") from None
     for key, group in {
         "parameters": fixed, "grid": grid, "vary": vary, "selecting": selecting,
     }.items():  # fmt: skip
@@ -362,10 +302,8 @@ def _methods_of(entry: Any, path: str, check: _Checker) -> list[Method]:
                 raise check.fail(at, f"is no parameter of {estimator}; they are {sorted(known)}")
             if parameter == "random_state":
                 raise check.fail(at, "cannot be set: trials have seeds of their own")
-            if key in ("grid", "vary") and not (_is_list(values) and len(values)):
+            if key in ("grid", "vary") and not (is_list(values) and len(values)):
                 raise check.fail(at, f"must be a list of values, got {values!r}")
-    if grid and not issubclass(kind, ElasticLinearClassifier):
-        raise check.fail(f"{path}.grid", f"is for elastic linear classifiers, not for {estimator}")
     trials = None
     if "trials" in table:
         trials = check.whole(table, path, "trials", 1, least=1)
@@ -373,8 +311,8 @@ def _methods_of(entry: Any, path: str, check: _Checker) -> list[Method]:
     for point in itertools.product(*vary.values()):
         varied = dict(zip(vary, point, strict=True))
         try:
-            shown = name.format(**varied)
+            filled = name.format(**varied)
         except (KeyError, IndexError, ValueError) as error:
             raise check.fail(f"{path}.name", f"cannot be filled in: {error!r}") from None
-        made.append(Method(shown, estimator, {**fixed, **varied}, grid, selecting, trials))
+        made.append(Method(filled, estimator, {**fixed, **varied}, grid, selecting, trials))
     return made

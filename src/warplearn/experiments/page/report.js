@@ -11,14 +11,16 @@ for (const table of document.querySelectorAll("table.sortable")) {
     head.setAttribute("aria-sort", down ? "descending" : "ascending");
     const key = row => row.cells[column].dataset.value;
     const text = row => row.cells[column].textContent;
+    const sign = down ? -1 : 1;
     const order = (a, b) => {
       const [x, y] = [key(a), key(b)];
-      if (x !== undefined && y !== undefined) return x - y;
-      if (x !== undefined || y !== undefined) return x !== undefined ? -1 : 1;
-      return text(a).localeCompare(text(b));
+      if (x !== undefined && y !== undefined) return sign * (Number(x) - Number(y));
+      if (x !== undefined || y !== undefined) return x !== undefined ? -1 : 1;  // values come first
+      if (!text(a) || !text(b)) return !text(a) - !text(b);  // then texts, then nothing
+      return sign * text(a).localeCompare(text(b));
     };
     const body = table.tBodies[0];
-    const rows = [...body.rows].sort((a, b) => down ? order(b, a) : order(a, b));
+    const rows = [...body.rows].sort(order);
     body.append(...rows);
   }));
 }

@@ -1,0 +1,95 @@
+"""Threads that carry out jobs and end when they are told to.
+
+An interpreter that exits while daemon threads run compiled code may abort.  So the threads are no
+daemons, an interrupt is passed on to them, which they see when their kernel returns, and they are
+waited for.  A process that cannot wait ends with `os._exit`, as the command line does.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Workers(Generic[T]):
+    """Threads that take jobs from a queue.
+
+    Parameters
+    ----------
+    count : int
+    work : callable
+        What is done with a job; called with the job and an event, which is set when the results
+        are not wanted any more.
+    grace : float, optional
+        Seconds to wait for the threads after an interrupt; None waits until all have ended.
+    """
+
+    def __init__(
+        self, count: int, work: Callable[[T, threading.Event], None], grace: float | None = None
+    ) -> None:
+        self._work, self._grace = work, grace
+        self._jobs: queue.SimpleQueue[T] = queue.SimpleQueue()
+        self._stop = threading.Event()
+        self._errors: list[BaseException] = []
+        # Threads say themselves that they have ended: in Python 3.11, a `join` that is interrupted
+        # takes a running thread for ended.
+        self._ended = [threading.Event() for _ in range(count)]
+        self._threads = [threading.Thread(target=self._loop, args=(e,)) for e in self._ended]
+
+    def run(self, jobs: Iterable[T]) -> None:
+        """Do all jobs; the first error in a thread ends them all and is raised here."""
+        for job in jobs:
+            self._jobs.put(job)
+        try:
+            for thread in self._threads:
+                thread.start()
+            for ended in self._ended:
+                while not ended.wait(0.2):  # a wait without limit could not be interrupted
+                    pass
+        except KeyboardInterrupt:
+            self._end()
+            raise
+        finally:
+            self._stop.set()
+        if self._errors:
+            raise self._errors[0]
+
+    def _loop(self, ended: threading.Event) -> None:
+        try:
+            while not self._stop.is_set():
+                try:
+                    job = self._jobs.get_nowait()
+                except queue.Empty:
+                    break
+                self._work(job, self._stop)
+        except BaseException as error:
+            self._errors.append(error)
+            self._stop.set()
+        finally:
+            ended.set()
+
+    def _end(self) -> None:
+        """Interrupt the threads and wait for them."""
+        self._stop.set()
+        for thread, ended in zip(self._threads, self._ended, strict=True):
+            if thread.ident is None:  # not even started
+                ended.set()
+            elif not ended.is_set():
+                _interrupt(thread)
+        limit = None if self._grace is None else time.monotonic() + self._grace
+        for ended in self._ended:
+            while not ended.wait(0.05):
+                if limit is not None and time.monotonic() > limit:
+                    return
+
+
+def _interrupt(thread: threading.Thread) -> None:
+    """Raise KeyboardInterrupt in a thread, as soon as it runs Python code again."""
+    raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
+    raise_in(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(KeyboardInterrupt))
