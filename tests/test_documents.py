@@ -1,13 +1,15 @@
-"""What README.md and docs/*.md show is what happens.
+"""README.md and docs/*.md are executed.
 
-The Python blocks of a document run in order, in one namespace.  Lines that start with `# >` are
-what the block prints.
+The Python blocks of a document run in order, as the code of one module.  Lines that start with
+`# >` are what the block must print.
 """
 
 import re
+import sys
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -26,14 +28,15 @@ def name_of(document):
 
 
 def run_blocks(text, name):
-    """Yield, for each block, its code, what it prints, and what the document says it does."""
-    namespace = {"__name__": "document"}
+    """Yield, for each block, its code, what it prints, and what the document says it prints."""
+    # A module, because estimators and costs are looked up by the module of their class.
+    module = sys.modules["document"] = ModuleType("document")
     for block in BLOCK.finditer(text):
         code = block[1]
         above = "\n" * text.count("\n", 0, block.start(1))  # tracebacks show the document's lines
         printed = StringIO()
         with redirect_stdout(printed):
-            exec(compile(above + code, name, "exec"), namespace)
+            exec(compile(above + code, name, "exec"), module.__dict__)
         yield code, [line.rstrip() for line in printed.getvalue().splitlines()], SHOWN.findall(code)
 
 
