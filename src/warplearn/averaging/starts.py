@@ -28,12 +28,12 @@ def _medoid(objective: Objective, length: int | None, rng: np.random.RandomState
     if len(cases) > _MEDOID_CANDIDATES:
         cases = np.sort(rng.choice(cases, _MEDOID_CANDIDATES, replace=False))
     among = objective.X[cases]
-    x, lengths = among.values, among.lengths
-    options = {"band": objective.band, "n_jobs": objective.n_jobs}
+    x, lengths, band, n_jobs = among.values, among.lengths, objective.band, objective.n_jobs
     if COSTS.about(objective.cost).symmetric:
-        to_each = evaluate_pairs(objective.cost, x, lengths, **options).values
+        pairs = evaluate_pairs(objective.cost, x, lengths, band=band, n_jobs=n_jobs)
     else:
-        to_each = evaluate(objective.cost, x, lengths, x, lengths, **options).values.T
+        pairs = evaluate(objective.cost, x, lengths, x, lengths, band=band, n_jobs=n_jobs)
+    to_each = pairs.values.T
     return np.array(among.elements(int(np.argmax(to_each @ objective.weights[cases]))))
 
 

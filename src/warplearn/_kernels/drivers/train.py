@@ -115,7 +115,7 @@ class Run(NamedTuple):
 class _TaskModels(NamedTuple):
     """The models of one task; see `Models`."""
 
-    count: int
+    n_models: int
     size: int
     target_of: Any
     eta: Any
@@ -217,7 +217,7 @@ def _set_rates(schedule, models, status, t, rates):
     """
     fill(rates, 0.0)
     shrinks = False
-    for model in range(models.count):
+    for model in range(models.n_models):
         if status[model] == RUNNING:
             for unit in range(model * models.size, (model + 1) * models.size):
                 rates[unit] = rate_at(schedule, models.eta[model], t)
@@ -240,7 +240,7 @@ def _find_slopes(loss, models, examples, case, bias, outputs):
         f[unit] = scale[unit] * f[unit] + bias[unit]
     _read_targets(case, examples.targets, models.target_of, y)
     size, loss_parameters = models.size, models.loss_parameters
-    for model in range(models.count):
+    for model in range(models.n_models):
         own = with_parameters(loss, loss_parameters, model)
         model_slopes(own, y, f, slopes, model * size, size)
 
@@ -250,7 +250,7 @@ def _move_biases(plan, models, weight, weights, outputs, scratch):
     """Turn slopes into steps, and make those of the biases and of the scales."""
     slopes, scale, rates = outputs.slopes, outputs.scale, outputs.rates
     bias, lam, size = weights.bias, models.lam, models.size
-    units = models.count * size
+    units = models.n_models * size
     folds = False
     for unit in range(units):
         slopes[unit] *= -rates[unit] * weight
@@ -280,7 +280,7 @@ def _factors_of(plan, units, slopes, block, factors):
 @inlined
 def _shrink_block(plan, penalty, models, weight, rates, block, matrix, lanes):
     """Make the step of the penalty in a block of matrices."""
-    units = models.count * models.size
+    units = models.n_models * models.size
     for lane in range(value_of(plan.lanes)):
         unit = unit_of(plan.lone, plan.lanes, block, lane)
         strength = models.lam[unit // models.size] if unit < units else 0.0
@@ -296,7 +296,7 @@ def _step(plan, components, series, case, grids, models, examples, weights, outp
     score_example(plan.lone, plan, cost, series, case, grids, matrices, room, outputs.f)
     _find_slopes(components.loss, models, examples, case, weights.bias, outputs)
     _move_biases(plan, models, weight, weights, outputs, lanes.scratch)
-    units, factors = models.count * models.size, lanes.factors
+    units, factors = models.n_models * models.size, lanes.factors
     for block in range(len(matrices)):
         matrix = matrices[block]
         chosen = _factors_of(plan, units, outputs.slopes, block, factors)
@@ -318,7 +318,7 @@ def _finish_epoch(plan, models, weights, outputs, lanes, max_norm, in_mean):
         fold(plan.lone, plan.lanes, np.inf, outputs.scale, matrices, lanes.scratch)
     if max_norm > 0.0:
         project(
-            plan.lone, plan.lanes, max_norm, matrices, bias, models.size, models.count,
+            plan.lone, plan.lanes, max_norm, matrices, bias, models.size, models.n_models,
             lanes.scratch,
         )  # fmt: skip
     if value_of(plan.averaged):
@@ -336,7 +336,7 @@ def _find_risks(plan, components, series, cases, grids, models, examples, judged
     f, y, table, risks = outputs.f, outputs.y, verdict.table, verdict.risks
     fill(risks, 0.0)
     fill(verdict.mistakes, 0.0)
-    used, total = models.count * models.size, 0.0
+    used, total = models.n_models * models.size, 0.0
     for first in range(0, len(cases), len(table)):
         some = cases[first : first + len(table)]
         score_cases(plan, components.cost, series, some, grids, used, judged, table)
@@ -350,7 +350,7 @@ def _find_risks(plan, components, series, cases, grids, models, examples, judged
                 components.loss, models.loss_parameters, models.size, y, f, weight, risks,
                 verdict.mistakes,
             )  # fmt: skip
-    for model in range(models.count):
+    for model in range(models.n_models):
         risks[model] /= total
 
 
@@ -361,7 +361,7 @@ def _add_penalties(plan, penalty, models, judged, risks, scratch):
         penalties(plan.lanes, penalty, judged[block], scratch)
         for lane in range(value_of(plan.lanes)):
             unit = unit_of(plan.lone, plan.lanes, block, lane)
-            if unit < models.count * models.size:
+            if unit < models.n_models * models.size:
                 model = unit // models.size
                 risks[model] += models.lam[model] * scratch[lane]
 
@@ -371,7 +371,7 @@ def _keep_best(plan, models, judged, bias, weights, better, lanes):
     """Keep the parameters of the models that are at their best."""
     size, units, best_bias, shares = (
         models.size,
-        models.count * models.size,
+        models.n_models * models.size,
         weights.best_bias,
         lanes.shares,
     )
@@ -419,9 +419,9 @@ def _train_task(
     )
     rows = min(_TABLE_ROWS, max(order.shape[1], len(held_out)))
     verdict = _Verdict(
-        np.zeros(models.count),
-        np.zeros(models.count),
-        np.zeros(models.count, np.bool_),
+        np.zeros(models.n_models),
+        np.zeros(models.n_models),
+        np.zeros(models.n_models, np.bool_),
         np.zeros((rows, units), matrices.dtype),
     )
     judged, bias = matrices, weights.bias
@@ -429,7 +429,7 @@ def _train_task(
         judged, bias = weights.mean, weights.mean_bias
 
     for epoch in range(run.epochs):
-        if not (progress.status[: models.count] == RUNNING).any():
+        if not (progress.status[: models.n_models] == RUNNING).any():
             break
         t = run.epochs_before + epoch
         shrinks = _set_rates(
