@@ -14,6 +14,7 @@ import time
 from types import SimpleNamespace
 from typing import NamedTuple
 
+import joblib
 import naive
 import numba
 import numpy as np
@@ -22,7 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from warplearn import pairwise_dtw
-from warplearn._kernels.drivers.evaluate import evaluate
+from warplearn._kernels.drivers.evaluate import evaluate, evaluate_paths
 from warplearn._kernels.simd.threads import thread_count
 from warplearn.elastic.bands import band_of
 from warplearn.elastic.costs import resolve
@@ -151,11 +152,12 @@ def problems(draw, config):
     )
 
 
-def kernel(problem, *, gradients=False, **options):
+def kernel(problem, *, gradients=False, paths=False, **options):
     if gradients:
         options |= {"want_series": True, "want_matrix": True, "upstream": problem.upstream}
     cost, band = resolve(problem.cost)[0], band_of(problem.band, 10**6)
-    return evaluate(cost, problem.x, problem.lengths, problem.w, band=band, **options)
+    function = evaluate_paths if paths else evaluate
+    return function(cost, problem.x, problem.lengths, problem.w, band=band, **options)
 
 
 def assert_near(got, ref):
@@ -188,7 +190,7 @@ def test_kernels_equal_the_reference(config, data):
         to_w[q] += problem.upstream[p, q] * along[1]
 
     if config.output == "paths":
-        got = kernel(problem, lanes=config.lanes, n_jobs=1, want_paths=True)
+        got = kernel(problem, lanes=config.lanes, n_jobs=1, paths=True)
         for p, path in enumerate(got.paths):
             if config.cost == "gaussian":
                 assert naive.is_path(path, problem.lengths[p], problem.w.shape[2])
@@ -317,11 +319,19 @@ def test_bad_n_jobs(n_jobs):
 
 
 @pytest.mark.usefixtures("two_threads")
-def test_n_jobs_none_is_the_setting_of_numba_and_no_call_changes_it(rng):
-    numba.set_num_threads(2)
-    assert thread_count(None) == 2
-    numba.set_num_threads(1)
+def test_n_jobs_none_is_one_or_what_joblib_says():
     assert thread_count(None) == 1
+    with joblib.parallel_config(n_jobs=2):
+        assert thread_count(None) == 2
+        assert thread_count(1) == 1
+    with joblib.parallel_config(backend="threading", n_jobs=-1):
+        assert thread_count(None) == thread_count(-1)
+    assert thread_count(None) == 1
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_no_call_changes_the_setting_of_numba(rng):
+    numba.set_num_threads(1)
     pairwise_dtw(rng.normal(size=(90, 20)), n_jobs=2)
     assert numba.get_num_threads() == 1
 

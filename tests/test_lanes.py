@@ -1,20 +1,21 @@
 """The vector type: every operation of every lane is NumPy's."""
 
+import pickle
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 from numba import njit
 
 from warplearn._kernels.drivers import blocks
-from warplearn._kernels.drivers.blocks import pack, tile_for, unpack_lane
-from warplearn._kernels.simd.constants import Static, value_of
+from warplearn._kernels.simd.arrays import CACHE_LINE, aligned_empty
+from warplearn._kernels.simd.constants import NO, Static, constants, value_of
 from warplearn._kernels.simd.vector import (
     BANK,
     BATCH,
-    CACHE_LINE,
     absolute,
     add_to_matrix,
     add_to_series,
-    aligned_empty,
     bits,
     exponential,
     lanes_for,
@@ -174,22 +175,41 @@ def test_the_role_says_which_operand_is_laned(role, rng):
     np.testing.assert_array_equal(to_shared, ref_shared)
 
 
+@njit
+def _pack(lanes, source, starts, first, size, block):
+    blocks.pack(lanes, source, starts, first, size, block)
+
+
+@njit
+def _unpack(lanes, block, first, many, size, target):
+    blocks.unpack(lanes, block, first, many, size, target)
+
+
+@njit
+def _unpack_lane(lanes, block, lane, size, target, start):
+    blocks.unpack_lane(lanes, block, lane, size, target, start)
+
+
+@njit
+def _aligned(size, like):
+    return aligned_empty(size, like)
+
+
 @sizes
 def test_items_are_packed_into_lanes_and_back(lanes, dtype, rng):
-    tile = tile_for(np.dtype(dtype).itemsize)
     for size, first in ((1, 0), (3, 2), (4, 1), (7, 0), (8, 5), (15, 0), (16, 3), (33, 7), (40, 0)):
         items = rng.normal(size=(lanes + 2, 40)).astype(dtype)
         order = rng.permutation(lanes + 2)[:lanes]
         block = np.full((size + 1, lanes), 99, dtype)
-        pack(Static(lanes), tile, items.ravel(), order * 40, first, size, block.ravel())
+        _pack(Static(lanes), items.ravel(), order * 40, first, size, block.ravel())
         np.testing.assert_array_equal(block[:size], items[order, first : first + size].T)
         assert (block[size] == 99).all()  # nothing is written behind the end
         target = np.ones(size + 3, dtype)
-        unpack_lane(Static(lanes), block.ravel(), 5, size, target, 2)
+        _unpack_lane(Static(lanes), block.ravel(), 5, size, target, 2)
         np.testing.assert_array_equal(target[2:-1], 1 + items[order[5], first : first + size])
         assert target[[0, 1, -1]].tolist() == [1, 1, 1]
         some = np.full(8 * size + 1, 99, dtype)
-        blocks.unpack(Static(lanes), tile, block.ravel(), lanes - 8, 8, size, some)
+        _unpack(Static(lanes), block.ravel(), lanes - 8, 8, size, some)
         np.testing.assert_array_equal(some[:-1].reshape(8, size), block[:size, lanes - 8 :].T)
         assert some[-1] == 99
 
@@ -197,7 +217,7 @@ def test_items_are_packed_into_lanes_and_back(lanes, dtype, rng):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("size", [0, 1, 100])
 def test_work_space_starts_on_a_cache_line(dtype, size):
-    array = aligned_empty(size, np.empty(0, dtype))
+    array = _aligned(size, np.empty(0, dtype))
     assert array.shape == (size,)
     assert array.dtype == dtype
     assert array.ctypes.data % CACHE_LINE == 0
@@ -209,7 +229,7 @@ def test_lane_count_suits_the_dtype(dtype):
     assert lanes_for(np.float32).value == 2 * lanes_for(np.float64).value
 
 
-def test_static_numbers_are_types():
+def test_statics_are_types():
     @njit
     def double(count):
         return 2 * value_of(count)
@@ -217,3 +237,26 @@ def test_static_numbers_are_types():
     assert double(Static(3)) == double(3) == 6
     assert double(Static(4)) == 8
     assert len(double.signatures) == 3
+
+
+def test_there_is_one_static_for_each_value():
+    assert Static(3) is Static(np.int64(3))
+    assert Static(False) is NO
+    assert pickle.loads(pickle.dumps(Static(3))) is Static(3)
+
+
+@constants
+class Pair(NamedTuple):
+    known: Static
+    plain: Static | int
+
+
+def test_named_constants_are_one_argument():
+    @njit
+    def total_of(pair):
+        return value_of(pair.known) + value_of(pair.plain)
+
+    assert total_of(Pair(Static(2), Static(1))) == 3
+    assert total_of(Pair(Static(2), 1)) == 3
+    assert total_of(Pair(Static(2), 5)) == 7
+    assert len(total_of.signatures) == 2

@@ -510,7 +510,7 @@ def _evaluate(
     arguments = (plan, cost, laned, shared, grids, output, tasks)
     in_threads(run_serial, run_parallel, arguments, min(threads, tasks))
 
-    summed = output.to_shared.sum(axis=0)
+    summed = output.to_shared.sum(axis=0) if output.to_shared.size else output.to_shared
     of_series, of_matrix = (output.to_laned, summed) if batch else (summed, output.to_laned)
     paths = zip(output.paths, output.path_lengths, strict=True)
     return Evaluation(
