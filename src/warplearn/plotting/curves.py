@@ -82,8 +82,6 @@ class LearningCurveDisplay(Display):
         """Take `history_` of a fitted estimator."""
         check_is_fitted(estimator, "history_")
         histories = list(estimator.history_)
-        if np.ndim(histories[0]) == 0:  # of a single model, as a mean is
-            histories = [np.asarray(histories)]
         names = []
         if len(histories) > 1 and len(histories) == len(getattr(estimator, "classes_", ())):
             names = [str(label) for label in estimator.classes_]
