@@ -19,8 +19,8 @@ SHAPES = [(1, 1), (1, 4), (5, 1), (3, 3), (9, 4), (16, 4), (17, 2), (40, 7)]
 
 
 @njit
-def _lone(lanes, x, k, skewed, m, kept, steps, changed):
-    value = lone_forward(lanes, Product(), x, k, skewed, m, kept, steps)
+def _lone(lanes, cost, x, k, skewed, m, kept, steps, changed):
+    value = lone_forward(lanes, cost, x, k, skewed, m, kept, steps)
     lone_backward(lanes, x, k, m, steps, x.dtype.type(1), changed)
     return value
 
@@ -36,13 +36,13 @@ def of_forward(x, W):
 def of_lone(x, w):
     """The same for one matrix, by stripes of rows."""
     k, m = w.shape
-    size = skewed_size.py_func(LANES, k, m)
+    size = skewed_size(LANES, k, m)
     skewed, changed = np.zeros(size, x.dtype), np.zeros(size, x.dtype)
     skew(LANES, w.ravel(), k, m, skewed)
     padded = np.zeros(-(-k // LANES) * LANES, x.dtype)
     padded[:k] = x
     kept, steps = np.empty(m + LANES, x.dtype), np.empty(2 * (size // LANES), np.uint16)
-    value = _lone(Static(LANES), padded, k, skewed, m, kept, steps, changed)
+    value = _lone(Static(LANES), Product(), padded, k, skewed, m, kept, steps, changed)
     gradient = np.empty(k * m, x.dtype)
     unskew(LANES, changed, k, m, gradient)
     return value, gradient.reshape(k, m)

@@ -22,7 +22,7 @@ from warplearn._kernels.simd.constants import value_of
 from warplearn._kernels.simd.vector import last_lane, load, shift_in, splat, store
 
 
-@inner
+@njit(nogil=True, cache=True)
 def skewed_size(count, n, m):
     """The size of a skewed n x m matrix."""
     return (n + count - 1) // count * (m + count - 1) * count
