@@ -219,7 +219,8 @@ class DTWNeighborsClassifier(ClassifierMixin, _DTWNeighbors):
         -------
         array of shape (cases,)
         """
-        labels: Array = self.classes_[self._vote(self.search(X))]
+        codes = self._vote(self.search(X))
+        labels: Array = self.classes_[codes]
         return labels
 
     def predict_proba(self, X: Any) -> Array:
