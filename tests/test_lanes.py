@@ -10,6 +10,7 @@ from numba import njit
 from warplearn._kernels.drivers import blocks
 from warplearn._kernels.simd.arrays import CACHE_LINE, aligned_empty
 from warplearn._kernels.simd.constants import NO, Static, constants, value_of
+from warplearn._kernels.simd.target import lanes_for
 from warplearn._kernels.simd.vector import (
     BANK,
     BATCH,
@@ -18,7 +19,6 @@ from warplearn._kernels.simd.vector import (
     add_to_series,
     bits,
     exponential,
-    lanes_for,
     like,
     load,
     matrix_at,

@@ -14,7 +14,7 @@ from warplearn._kernels.drivers import nearest as kernel
 from warplearn._kernels.drivers.bounds import Envelope, envelope, outside
 from warplearn._kernels.recursion.grid import Band
 from warplearn._kernels.simd.constants import Static
-from warplearn._kernels.simd.vector import lanes_for
+from warplearn._kernels.simd.target import lanes_for
 from warplearn.elastic import warping
 from warplearn.neighbors.nearest import (
     DTWNeighborsClassifier,

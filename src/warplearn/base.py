@@ -17,21 +17,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names, _check_sample_weight, column_or_1d
 
 from warplearn.series.collection import SeriesCollection
-from warplearn.series.symbols import Alphabet
+from warplearn.series.symbols import Alphabet, is_symbolic
 
 SHORTER_SERIES_ARE_VALID = (
     "series shorter than those seen in fit are valid input, so a table with fewer columns is too"
 )
-
-
-def _is_symbolic(X: Any) -> bool:
-    """Whether X is a list of strings, or of lists of symbols."""
-    if not isinstance(X, (list, tuple)) or not len(X):
-        return False
-    first = X[0]
-    if isinstance(first, str):
-        return True
-    return isinstance(first, (list, tuple)) and len(first) > 0 and isinstance(first[0], str)
 
 
 def read_series(X: Any, alphabet: Any = None) -> tuple[SeriesCollection, Any]:
@@ -43,7 +33,7 @@ def read_series(X: Any, alphabet: Any = None) -> tuple[SeriesCollection, Any]:
     -------
     SeriesCollection, and the alphabet that encoded it (None for numbers)
     """
-    if _is_symbolic(X):
+    if is_symbolic(X):
         alphabet = Alphabet.infer(X) if alphabet is None else alphabet
         return SeriesCollection.of(X, alphabet=alphabet), alphabet
     if isinstance(X, np.ndarray) and X.dtype.kind == "O":
@@ -61,7 +51,7 @@ def check_series(estimator: Any, X: Any, *, reset: bool) -> SeriesCollection:
     if reset and hasattr(estimator, "alphabet_"):
         del estimator.alphabet_
     known = getattr(estimator, "alphabet" if reset else "alphabet_", None)
-    if not reset and known is None and _is_symbolic(X):
+    if not reset and known is None and is_symbolic(X):
         raise ValueError("X holds symbols, but the series seen in fit were numbers")
     collection, alphabet = read_series(X, known)
     if reset and alphabet is not None:

@@ -11,7 +11,7 @@ from warplearn._kernels.drivers.stream import advance
 from warplearn._kernels.recursion.local import Product
 from warplearn._kernels.simd.arrays import flat
 from warplearn._kernels.simd.constants import Static
-from warplearn._kernels.simd.vector import lanes_for
+from warplearn._kernels.simd.target import lanes_for
 
 
 class ElasticStream:

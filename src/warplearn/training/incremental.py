@@ -26,8 +26,8 @@ from warplearn._kernels.recursion.local import Product
 from warplearn._kernels.recursion.lone import skew, skewed_size, unskew
 from warplearn._kernels.simd.arrays import CACHE_LINE, aligned_zeros, flat
 from warplearn._kernels.simd.constants import Static
+from warplearn._kernels.simd.target import lanes_for
 from warplearn._kernels.simd.threads import in_threads, thread_count
-from warplearn._kernels.simd.vector import lanes_for
 from warplearn.training.judging import reason_of, rules_of, whole_mistakes
 from warplearn.training.penalties import L2
 from warplearn.training.plan import Examples, Group, Solution, State

@@ -29,8 +29,9 @@ from warplearn._kernels.recursion.grid import (
 from warplearn._kernels.simd.arrays import aligned_empty, fill, flat
 from warplearn._kernels.simd.compiling import inner
 from warplearn._kernels.simd.constants import NO, ZERO, Static, constants, value_of
+from warplearn._kernels.simd.target import lanes_for
 from warplearn._kernels.simd.threads import in_threads, thread_count
-from warplearn._kernels.simd.vector import BATCH, lanes_for, store
+from warplearn._kernels.simd.vector import BATCH, store
 
 _MOST_TASKS = 16  # that add up gradients, each in an array of its own
 

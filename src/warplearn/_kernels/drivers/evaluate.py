@@ -33,8 +33,9 @@ from warplearn._kernels.recursion.grid import (
 from warplearn._kernels.simd.arrays import aligned_empty, fill, flat
 from warplearn._kernels.simd.compiling import inlined, inner
 from warplearn._kernels.simd.constants import NO, YES, ZERO, Static, constants, value_of
+from warplearn._kernels.simd.target import lanes_for
 from warplearn._kernels.simd.threads import in_threads, thread_count
-from warplearn._kernels.simd.vector import BANK, BATCH, lanes_for, store
+from warplearn._kernels.simd.vector import BANK, BATCH, store
 
 MASK_DTYPES = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 _PARTIAL_SUMS_BYTES = 2**26

@@ -33,11 +33,11 @@ from warplearn._kernels.recursion.local import Squared
 from warplearn._kernels.simd.arrays import aligned_empty, flat
 from warplearn._kernels.simd.compiling import inlined, inner
 from warplearn._kernels.simd.constants import NO, ZERO, Static, constants, value_of
+from warplearn._kernels.simd.target import lanes_for
 from warplearn._kernels.simd.threads import in_threads, thread_count
 from warplearn._kernels.simd.vector import (
     BATCH,
     bits,
-    lanes_for,
     load,
     maximum,
     splat,

@@ -28,12 +28,12 @@ from numpy.typing import NDArray
 from warplearn._kernels.simd.arrays import aligned_empty, fill, flat
 from warplearn._kernels.simd.compiling import inlined, inner
 from warplearn._kernels.simd.constants import Static, constants, value_of
+from warplearn._kernels.simd.target import register_lanes
 from warplearn._kernels.simd.threads import in_threads, thread_count
 from warplearn._kernels.simd.vector import (
     FUSE,
     address_of,
     fields_of,
-    lanes_for,
     larger_of,
     load,
     maximum,
@@ -460,7 +460,7 @@ def centre_columns(groups, elasticities, weights):
 
 def _plan(m: int, poolings: int, groups: NDArray[np.int64]) -> Plan:
     """A vector fills one register: short series have few positions."""
-    lanes = Static(lanes_for(np.float32).value // 4)
+    lanes = register_lanes(np.float32)
     several = (groups[:, CHANNELS_TO] - groups[:, CHANNELS_FROM]).max() > 1
     return Plan(lanes, Static(m), Static(several), Static(poolings))
 

@@ -13,10 +13,7 @@ access is unchecked; arrays are addressed flat, by element.
 from __future__ import annotations
 
 import operator
-from typing import Any
 
-import numpy as np
-from llvmlite import binding as llvm
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -27,18 +24,8 @@ from numba.extending import intrinsic, lower_builtin, register_model
 from warplearn._kernels.simd.arrays import CACHE_LINE
 from warplearn._kernels.simd.constants import Static, static_type
 
-_VECTOR_BYTES = 256 if llvm.get_host_cpu_features().get("avx512f", False) else 128
 _INT32 = ir.IntType(32)
 FUSE = ("contract",)  # flags of an operation that may be fused with another
-
-
-def lanes_for(dtype: Any) -> Static:
-    """The lane count that measured best: a vector fills four registers of the CPU.
-
-    Four registers make four independent chains, enough to hide the latency of the recursion, and
-    the two rows that are swept at once still fit.
-    """
-    return Static(_VECTOR_BYTES // np.dtype(dtype).itemsize)
 
 
 @intrinsic
