@@ -138,7 +138,8 @@ class ElasticLinearClassifier(TrainedClassifier, ElasticLinearModel):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each series."""
-        return self.classes_[self.polarity_.classes_of(self._outputs(X))]
+        decisions = self._outputs(X)
+        return self.classes_[self.polarity_.classes_of(decisions)]
 
     def predict_from_scores(self, scores: NDArray[Any]) -> NDArray[Any]:
         """The classes that elastic inner products with `matrices_`, computed elsewhere, mean."""

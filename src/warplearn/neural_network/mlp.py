@@ -354,7 +354,8 @@ class ElasticMLPClassifier(TrainedClassifier, ElasticMLP):
 
     def predict(self, X: Any) -> Array:
         """The class of each series."""
-        return self.classes_[self._outputs(X).argmax(axis=1)]
+        codes = self._outputs(X).argmax(axis=1)
+        return self.classes_[codes]
 
     def predict_proba(self, X: Any) -> Array:
         """Probabilities of the classes."""
@@ -392,5 +393,5 @@ class ElasticMLPRegressor(TrainedRegressor, ElasticMLP):
 
     def predict(self, X: Any) -> Array:
         """The targets of each series, an array (cases,) or (cases, targets) like y in `fit`."""
-        scale = self._target_scale
-        return scale.shaped(self._outputs(X) * scale.deviation + scale.mean)
+        outputs, scale = self._outputs(X), self._target_scale
+        return scale.shaped(outputs * scale.deviation + scale.mean)
