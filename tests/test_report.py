@@ -179,7 +179,7 @@ def test_view_is_what_the_model_does(name, models):
     wrong = sum(s["label"] != s["predicted"] for s in found["series"])
     assert wrong == min(3, found["mistakes"])
     for s in found["series"]:
-        x = X.values[s["case"], : X.lengths[s["case"]]]
+        x = X[s["case"]]
         assert (s["label"], s["predicted"]) == (str(test.y[s["case"]]), str(predicted[s["case"]]))
         np.testing.assert_allclose(s["values"], np.atleast_2d(x), rtol=1e-3, atol=1e-6)
         for value, bias, parts in zip(
