@@ -311,3 +311,11 @@ def test_a_cost_of_a_module_may_change(run_python, tmp_path):
     for scale, (hits, misses) in [(3.0, (0, 1)), (7.0, (0, 1)), (3.0, (1, 0))]:
         (tmp_path / "users_costs.py").write_text(f"SCALE = {scale}" + COST)
         assert run_python(script) == [2 * scale, hits, misses]
+
+
+def test_a_name_is_taken_once():
+    class Other(NamedTuple):
+        scale: float = 1.0
+
+    with pytest.raises(ValueError, match=r"name 'squared' is taken by .*\.Squared"):
+        costs.COSTS.register(Other, name="squared")

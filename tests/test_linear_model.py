@@ -472,6 +472,8 @@ def test_regression_follows_a_bump_that_moves(rng, loss):
     contributions, bias = model.explain(X)
     assert contributions.sum(axis=1) + bias == pytest.approx(model.predict(X))
     assert len(model.history_) == len(model.solutions_) == 1
+    stream = model.stream()
+    assert [stream.push(sample) for sample in X[0]][-1] == pytest.approx(model.predict(X[:1])[0])
 
 
 def test_regression_of_several_targets(rng):

@@ -33,6 +33,10 @@ class Registry:
 
         `about` is whatever else is known of the class, for `about`.
         """
+        if name is not None and name in self._named:
+            taken = type(self._named[name])
+            if _origin(taken) != _origin(cls):
+                raise ValueError(f"name {name!r} is taken by {'.'.join(_origin(taken))}")
         self._known[cls] = about
         if name is not None:
             self._named[name] = cls()
@@ -62,6 +66,11 @@ class Registry:
     def about(self, instance: Any) -> Any:
         """What was said of the class of an instance when it was registered."""
         return self._known[type(instance)]
+
+
+def _origin(cls: type) -> tuple[str, str]:
+    """Where a class is defined: a cell of a notebook that is run again may register it again."""
+    return cls.__module__, cls.__qualname__
 
 
 def choose(table: Mapping[str, T], choice: Any, argument: str, method: str | None = None) -> T:

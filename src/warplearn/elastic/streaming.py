@@ -27,6 +27,8 @@ class ElasticStream:
     b : array (units,)
     mix : array (units, outputs)
         How units combine to decision values.
+    offset : float or array (outputs,), default=0.0
+        What is added to the outputs.
     n_streams : int
         How many series grow side by side.
     alphabet : Alphabet, optional
@@ -38,6 +40,7 @@ class ElasticStream:
         W: NDArray[Any],
         b: NDArray[Any],
         mix: NDArray[Any],
+        offset: Any = 0.0,
         n_streams: int = 1,
         alphabet: Any = None,
     ) -> None:
@@ -45,7 +48,7 @@ class ElasticStream:
             raise ValueError(f"n_streams must be a positive integer, got {n_streams!r}")
         units, n, m, d = W.shape
         self.n_streams, self.max_length, self.n_channels = n_streams, n, d
-        self._b, self._mix, self._alphabet = b, mix, alphabet
+        self._b, self._mix, self._offset, self._alphabet = b, mix, offset, alphabet
         self._lanes = Static(8) if n_streams <= 8 else lanes_for(W.dtype)
         blocks = -(-n_streams // self._lanes.value)
         self._W = flat(W).reshape(units, n, m * d)
@@ -115,6 +118,6 @@ class ElasticStream:
         )
         self.n_samples += 1
         scores = self._values.swapaxes(1, 2).reshape(-1, len(self._b))[: self.n_streams]
-        decisions = (scores + self._b) @ self._mix
+        decisions = (scores + self._b) @ self._mix + self._offset
         decisions = decisions[:, 0] if decisions.shape[1] == 1 else decisions
         return decisions if self.n_streams > 1 else decisions[0]

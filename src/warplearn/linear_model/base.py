@@ -176,5 +176,7 @@ class ElasticLinearModel(GradientEstimator):
                 "length of the series, which a stream does not know"
             )
         alphabet = getattr(self, "alphabet_", None)
-        mix = self._context.readout.mix
-        return ElasticStream(self.matrices_, self.intercept_, mix, n_streams, alphabet)
+        readout = self._context.readout
+        return ElasticStream(
+            self.matrices_, self.intercept_, readout.mix, readout.offset, n_streams, alphabet
+        )

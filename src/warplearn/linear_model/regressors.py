@@ -74,7 +74,7 @@ class ElasticLinearRegression(TrainedRegressor, ElasticLinearModel):
         Sakoe-Chiba band: a radius in cells, or a share of the longer side of the grid.
     learning_rate_init : float, default=0.01
         Initial learning rate.
-    learning_rate : {"constant", "decay", "invscaling"} or schedule, default="decay"
+    learning_rate : {"constant", "decay", "invscaling"} or schedule, default="constant"
         How the rate changes from epoch to epoch (see `warplearn.training.schedules`).
     penalty : {"l2", "l1"} or penalty, default="l2"
     alpha : float, default=0.0
@@ -146,6 +146,7 @@ class ElasticLinearRegression(TrainedRegressor, ElasticLinearModel):
     loss: str = "squared_error"
     epsilon: float = 1.35
     learning_rate_init: float = 0.01
+    learning_rate: Any = "constant"
     batch_size: int | None = 16
     solver: Any = "adam"
     n_iter_no_change: int = 30
