@@ -27,7 +27,7 @@ from warplearn._kernels.recursion.grid import (
     room_for_limits,
 )
 from warplearn._kernels.simd.arrays import aligned_empty, fill, flat
-from warplearn._kernels.simd.compiling import inner
+from warplearn._kernels.simd.compiling import inlined, inner
 from warplearn._kernels.simd.constants import NO, ZERO, Static, constants, value_of
 from warplearn._kernels.simd.target import lanes_for
 from warplearn._kernels.simd.threads import in_threads, thread_count
@@ -160,7 +160,7 @@ def _add_block(windows, k, filled, room, to_x):
                 to_x[starts[lane] + offset] += slopes[at + lane]
 
 
-@inner
+@inlined
 def _write_values(unit_start, many, room, values):
     """Write the values of the lanes, a run at a time; a unit's outputs start at `unit_start`."""
     places, runs, lane_values = room.places, room.runs, room.lane_values
@@ -170,7 +170,7 @@ def _write_values(unit_start, many, room, values):
             values[place + lane] = lane_values[lane]
 
 
-@inner
+@inlined
 def _read_upstream(unit_start, many, room, upstream):
     """Read the weights of the lanes."""
     places, runs, lane_values = room.places, room.runs, room.lane_values
@@ -202,25 +202,26 @@ def _run_task(plan, cost, windows, filters, output, task, tasks):
     work = Work(aligned_empty(m * count, x), steps)
     trace = Trace(steps, np.empty(m, np.int64), np.empty((0, 3), np.int64))
 
+    block, slopes, lane_values, to_w = room.block, room.slopes, room.lane_values, output.to_w[task]
     first, stop = task * windows.cases // tasks, (task + 1) * windows.cases // tasks
     for window in range(first * positions, stop * positions, count):
         filled = min(count, stop * positions - window)
         chosen = -1 if filled == 64 else (1 << filled) - 1
         many = _place_lanes(windows, filters.units, window, filled, room)
         _read_block(windows, k, room)
-        fill(room.slopes, 0)
+        fill(slopes, 0)
         for unit in range(filters.units):
             w_start = unit * k * m * d
-            operands = Operands(room.block, 0, w, w_start, m * d, m)
+            operands = Operands(block, 0, w, w_start, m * d, m)
             result = forward(config, cost, operands, ends, limits, work)
             if not value_of(plan.traced):
-                store(room.lane_values, 0, result)
+                store(lane_values, 0, result)
                 _write_values(unit * positions, many, room, output.values)
             else:
                 _read_upstream(unit * positions, many, room, output.upstream)
-                gradients = Gradients(room.slopes, 0, output.to_w[task], w_start, work.kept)
+                gradients = Gradients(slopes, 0, to_w, w_start, lane_values)
                 backward(
-                    config, wanted, cost, operands, ends, trace, chosen, room.lane_values, gradients
+                    config, wanted, cost, operands, ends, trace, chosen, lane_values, gradients
                 )
         if value_of(plan.series):
             _add_block(windows, k, filled, room, output.to_x)

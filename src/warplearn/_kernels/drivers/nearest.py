@@ -175,7 +175,8 @@ class _Room(NamedTuple):
 @inner
 def _bound_all(plan, band, train, query, made, bounds):
     """A lower bound of the distance of each candidate from a query."""
-    lengths, d = train.lengths, value_of(plan.channels)
+    values, stride, lengths, d = train.values, train.stride, train.lengths, value_of(plan.channels)
+    lower, upper = made.lower, made.upper
     k = ZERO
     for case in train.order:  # by length, so that few envelopes are made
         if lengths[case] != k:
@@ -183,8 +184,7 @@ def _bound_all(plan, band, train, query, made, bounds):
             envelope(
                 plan.banded, plan.channels, band, query.values, query.start, query.length, k, made
             )
-        start = case * train.stride
-        bounds[case] = outside(train.values, start, k * d, made.lower, made.upper)
+        bounds[case] = outside(values, case * stride, k * d, lower, upper)
 
 
 @inner

@@ -99,9 +99,10 @@ class Work(NamedTuple):
 
 
 class Stripe(NamedTuple):
-    """Four rows from `row` on: where the elements of each start in x and in w."""
+    """Four rows of m columns, from `row` on: where the elements of each start in x and in w."""
 
     row: int
+    m: int
     x: tuple[int, int, int, int]
     w: tuple[int, int, int, int]
 
@@ -152,7 +153,7 @@ def _inside(lanes, masked, limits, row, column, value):
     return value
 
 
-def _two_more_rows(short, config, masked, cost, operands, stripe, limits, steps, j, second, column):
+def _two_more_rows(short, config, masked, cost, x, w, stripe, limits, steps, j, second, column):
     """The third and fourth row of a stripe at column j, if vectors are short.
 
     Short vectors do not hide the latency of the recursion, so four rows are swept instead of two.
@@ -162,14 +163,12 @@ def _two_more_rows(short, config, masked, cost, operands, stripe, limits, steps,
     raise NotImplementedError
 
 
-def _no_more_rows(short, config, masked, cost, operands, stripe, limits, steps, j, second, column):
+def _no_more_rows(short, config, masked, cost, x, w, stripe, limits, steps, j, second, column):
     return column.third, second
 
 
-def _third_and_fourth(
-    short, config, masked, cost, operands, stripe, limits, steps, j, second, column
-):
-    x, w, m, row = operands.x, operands.w, operands.m, stripe.row
+def _third_and_fourth(short, config, masked, cost, x, w, stripe, limits, steps, j, second, column):
+    m, row = stripe.m, stripe.row
     at, lanes = j * value_of(config.channels), config.lanes
     third = cell(
         config, cost, x, stripe.x[2], w, stripe.w[2] + at, second, column.second, column.third
@@ -189,15 +188,16 @@ switch(_two_more_rows, _no_more_rows, _third_and_fourth)
 
 
 @inlined
-def _sweep(config, masked, cost, operands, stripe, limits, work, start, stop, column):
+def _sweep(config, masked, cost, x, w, stripe, limits, kept, steps, start, stop, column):
     """Columns `start` to `stop` of the rows of a stripe, after `column`; returns the last one."""
-    lanes, d, m, row = config.lanes, value_of(config.channels), operands.m, stripe.row
-    x, w, kept, steps = operands.x, operands.w, work.kept, work.steps
+    lanes, d, m, row = config.lanes, value_of(config.channels), stripe.m, stripe.row
     x_first, x_second = stripe.x[0], stripe.x[1]
     w_first, w_second = stripe.w[0], stripe.w[1]
     short = is_short(lanes, kept)
+    # Variables of their own, not a tuple: LLVM then keeps the values in registers.
+    above, before_first, before_second = column.above, column.first, column.second
+    before_third, before_fourth = column.third, column.fourth
     for j in range(start, stop):
-        above, before_first, before_second = column.above, column.first, column.second
         up = load(lanes, kept, j * value_of(lanes))
         first = cell(config, cost, x, x_first, w, w_first + j * d, up, above, before_first)
         first = _inside(lanes, masked, limits, row, j, first)
@@ -208,12 +208,13 @@ def _sweep(config, masked, cost, operands, stripe, limits, work, start, stop, co
         if value_of(config.traced):
             record_step(steps, row * m + j, up, above, before_first)
             record_step(steps, (row + 1) * m + j, first, before_first, before_second)
-        third, last = _two_more_rows(
-            short, config, masked, cost, operands, stripe, limits, steps, j, second, column
+        before = Column(above, before_first, before_second, before_third, before_fourth)
+        before_third, before_fourth = _two_more_rows(
+            short, config, masked, cost, x, w, stripe, limits, steps, j, second, before
         )
-        store(kept, j * value_of(lanes), last)
-        column = Column(up, first, second, third, last)
-    return column
+        store(kept, j * value_of(lanes), before_fourth)
+        above, before_first, before_second = up, first, second
+    return Column(above, before_first, before_second, before_third, before_fourth)
 
 
 @inlined
@@ -232,6 +233,7 @@ def _stripe_at(operands, channels, i, longest):
     i1, i2, i3 = min(i + 1, longest - 1), min(i + 2, longest - 1), min(i + 3, longest - 1)
     return Stripe(
         i,
+        operands.m,
         (x_start + i * d, x_start + i1 * d, x_start + i2 * d, x_start + i3 * d),
         (w_start + i * stride, w_start + i1 * stride, w_start + i2 * stride, w_start + i3 * stride),
     )
@@ -254,7 +256,9 @@ def advance(config, cost, operands, ends, limits, work, start, stop_row, result)
 
     Parameters as for `forward`; returns `result` with the values of the lanes that end there.
     """
-    lanes, kept, hull, m, longest = config.lanes, work.kept, limits.hull, operands.m, ends.longest
+    # Arrays are taken out of their tuples before the loops, which would count references to them.
+    x, w, kept, steps, hull = operands.x, operands.w, work.kept, work.steps, limits.hull
+    lanes, m, longest = config.lanes, operands.m, ends.longest
     count, d = value_of(lanes), value_of(config.channels)
     rows = 2 + 2 * value_of(is_short(lanes, kept))
     nothing = splat(lanes, kept.dtype.type(-np.inf))
@@ -273,10 +277,14 @@ def advance(config, cost, operands, ends, limits, work, start, stop_row, result)
                 above = load(lanes, kept, (first - 1) * count)
         column = Column(above, nothing, nothing, nothing, nothing)
         if value_of(config.banded):
-            column = _sweep(config, YES, cost, operands, stripe, limits, work, first, inner, column)
-        column = _sweep(config, NO, cost, operands, stripe, limits, work, inner, outer, column)
+            column = _sweep(
+                config, YES, cost, x, w, stripe, limits, kept, steps, first, inner, column
+            )
+        column = _sweep(config, NO, cost, x, w, stripe, limits, kept, steps, inner, outer, column)
         if value_of(config.banded):
-            column = _sweep(config, YES, cost, operands, stripe, limits, work, outer, stop, column)
+            column = _sweep(
+                config, YES, cost, x, w, stripe, limits, kept, steps, outer, stop, column
+            )
             if first > 0:
                 store(kept, (first - 1) * count, nothing)
         above = nothing
