@@ -15,8 +15,8 @@ A series in the place of a matrix, the case of dynamic time warping, is a matrix
 the same: its row stride is 0.
 
 Some rows are swept at once, column by column: the row above is loaded and the last row stored once
-for all of them, and only that row is kept.  Two rows of vectors of four registers (`lanes_for`), or
-four rows of short vectors, keep the arithmetic units of the CPU busy all the time.  Where the path
+for all of them, and only that row is kept.  Two rows of long vectors or four rows of short ones
+(`target.lanes_for`) keep the arithmetic units of the CPU busy all the time.  Where the path
 is wanted, two bits a cell and lane record the step that led there: from the row above or from the
 left, and if from above, diagonally or straight.  Ties prefer the diagonal, then straight up.
 """

@@ -35,20 +35,14 @@ class Target(NamedTuple):
     n_registers: int
     register_bytes: int
 
-    @property
-    def vector_bytes(self) -> int:
-        """The bytes of a vector in the recursion, measured or by the rule.
 
-        The rule: a vector fills two of sixteen registers, and four rows are swept at once; of
-        thirty-two registers it fills four.
-        """
-        rule = self.register_bytes * (4 if self.n_registers >= 32 else 2)
-        return MEASURED.get(self, rule)
-
-
-# Chosen with `python -m benchmarks kernels`: pairwise DTW and elastic inner products with vectors
-# of 32 to 256 bytes, on an Intel Emerald Rapids (AVX-512) and an AMD EPYC (AVX2).
-MEASURED = {Target(32, 64): 256, Target(16, 32): 64}
+# Registers of a vector: where only scores are wanted, and where paths are recorded or windows read.
+# With sixteen registers a long vector spills, so scores alone take half of one and twice the rows;
+# recording a path costs the same for a short vector as for a long one.  Measured with
+# `python -m benchmarks kernels` on an Intel Emerald Rapids (AVX-512, thirty-two registers) and an
+# AMD EPYC (AVX2, sixteen).
+_SCORES = {32: 4, 16: 2}
+_PATHS = {32: 4, 16: 4}
 
 
 def _detect() -> Target:
@@ -70,9 +64,17 @@ def _detect() -> Target:
 TARGET = _detect()
 
 
-def lanes_for(dtype: Any) -> Static:
-    """How many numbers of a dtype stand side by side in the recursion."""
-    return Static(max(_LEAST_LANES, TARGET.vector_bytes // np.dtype(dtype).itemsize))
+def lanes_for(dtype: Any, *, paths: bool = False) -> Static:
+    """How many numbers of a dtype stand side by side in the recursion.
+
+    Parameters
+    ----------
+    paths : bool
+        Whether paths are recorded, or windows read, and not only scores of whole series computed.
+    """
+    registers = (_PATHS if paths else _SCORES)[TARGET.n_registers]
+    size = registers * TARGET.register_bytes // np.dtype(dtype).itemsize
+    return Static(max(_LEAST_LANES, size))
 
 
 def register_lanes(dtype: Any) -> Static:
