@@ -160,7 +160,11 @@ def check_array_of(
 def check_fitted_count(estimator: Any, name: str, least: int = 1) -> int:
     """A fitted attribute that is an integer of at least `least`."""
     value = getattr(estimator, name, None)
-    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= value < 2**48:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, Integral)
+        or not least <= int(value) < 2**48
+    ):
         raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
     return int(value)
 

@@ -222,6 +222,12 @@ def _registered(kind: str, name: str) -> Record:
     return _tuple_record(found[0], _check_numbers)
 
 
+def _registry_of(value: Any) -> str | None:
+    """The kind of component that a value is."""
+    kinds = (kind for kind, registry in REGISTRIES.items() if type(value) in registry.classes)
+    return next(kinds, None)
+
+
 # Attributes that are made anew when a model is loaded.
 _MADE_ANEW = {"scorer_"}
 
@@ -284,13 +290,7 @@ class _Writer:
         yield lambda value: type(value) is np.random.RandomState, self._random_state
         yield lambda value: type(value) is Alphabet, self._alphabet
         yield lambda value: type(value) in _NAME_OF, self._record
-        for kind, registry in REGISTRIES.items():
-            classes = registry.classes
-
-            def encode(value: Any, where: str, kind: str = kind) -> Any:
-                return self._component(kind, value, where)
-
-            yield lambda value, classes=classes: type(value) in classes, encode
+        yield lambda value: _registry_of(value) is not None, self._component
         yield lambda value: isinstance(value, BaseEstimator), self.estimator
 
     def _nodes(self, values: Any, where: str) -> list[Any]:
@@ -374,8 +374,8 @@ class _Writer:
         }
         return {"type": "record", "name": name, "fields": fields}
 
-    def _component(self, kind: str, value: Any, where: str) -> Any:
-        name = type(value).__name__
+    def _component(self, value: Any, where: str) -> Any:
+        kind, name = str(_registry_of(value)), type(value).__name__
         _registered(kind, name)
         fields = {
             field: self.node(number, f"{where}.{field}")
@@ -853,13 +853,10 @@ def _content(path: str | os.PathLike[str], max_bytes: int) -> bytes:
         status = os.fstat(opened)
         if not stat.S_ISREG(status.st_mode):
             raise ValueError(f"{os.fspath(path)} is no model of warplearn: it is no ordinary file")
-        content = b""
-        if status.st_size <= max_bytes:
-            with open(opened, "rb", closefd=False) as file:
-                content = file.read(max_bytes + 1)
-        if max(status.st_size, len(content)) > max_bytes:
+        if status.st_size > max_bytes:
             raise ValueError(f"{os.fspath(path)} is larger than max_bytes={max_bytes}")
-        return content
+        with open(opened, "rb", closefd=False) as file:
+            return file.read(status.st_size)
     finally:
         os.close(opened)
 

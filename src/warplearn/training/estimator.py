@@ -236,7 +236,7 @@ class GradientEstimator(CheckedState, BaseEstimator, metaclass=ABCMeta):
         rows, channels = (
             check_fitted_count(self, name) for name in ("n_features_in_", "n_channels_in_")
         )
-        flat = channels == 1 and np.ndim(getattr(self, "coef_", None)) == 3
+        flat = channels == 1 and getattr(getattr(self, "coef_", None), "ndim", 0) == 3
         shape = (None, rows, None) if flat else (None, rows, None, channels)
         W = check_fitted_array(self, "coef_", shape, "fiu")
         check_fitted_array(self, "intercept_", (len(W),), "fiu")
