@@ -159,12 +159,9 @@ def check_array_of(
 
 def check_fitted_count(estimator: Any, name: str, least: int = 1) -> int:
     """A fitted attribute that is an integer of at least `least`."""
-    value = getattr(estimator, name, None)
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, Integral)
-        or not least <= int(value) < 2**48
-    ):
+    value: Any = getattr(estimator, name, None)
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not whole or not least <= int(value) < 2**48:
         raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
     return int(value)
 

@@ -841,7 +841,7 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = DEFAULT_MAX_BYTES) ->
     except MemoryError:
         reason = "there is not enough memory for its arrays"
     except Exception as error:  # a damaged file can bring any error about
-        reason = str(error) or type(error).__name__
+        reason = " ".join(str(error).split()) or type(error).__name__
     raise ValueError(f"{os.fspath(path)} is no model of warplearn: {reason}")
 
 

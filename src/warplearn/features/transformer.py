@@ -49,7 +49,7 @@ POOLINGS = {
     "losses": windows.LOSSES,
 }
 _MAX_CHANNELS = 9  # that one filter reads, as in ROCKET
-_MAX_COLUMNS = 256  # the compiler unrolls the loop over them
+_MAX_COLUMNS = 64  # the compiler unrolls the loop over them
 _MAX_SPAN = 2**24  # elements from the first to the last of a window
 
 
@@ -364,11 +364,17 @@ class ElasticFeatures(TransformerMixin, FilterSettings):
             "paddings": (padding >= 0) & (padding <= spans),
             "representations": (representation >= 0) & (representation < representations),
             "channels": (first >= 0) & (first < last) & (last <= len(channels)),
-            "weights": (start >= 0) & (sizes >= 1) & (start + sizes <= len(weights)),
+            "weights": start == sizes.cumsum() - sizes,
         }
         for what, valid in in_range.items():
             if not valid.all():
-                raise ValueError(f"groups_ must hold valid {what}, got {groups[~valid][0]}")
+                raise ValueError(
+                    f"groups_ must hold valid {what}, got {groups[~valid][0].tolist()}"
+                )
+        if sizes.sum() != len(weights):
+            raise ValueError(f"weights_ must be {sizes.sum():.0f} numbers, got {len(weights)}")
+        if not np.isin(columns, self.elasticities).all():
+            raise ValueError(f"elasticities_ must be some of {self.elasticities!r}")
         if columns[0] < 1 or columns[-1] > _MAX_COLUMNS or (np.diff(columns) < 0).any():
             raise ValueError(f"elasticities_ must ascend from 1 to {_MAX_COLUMNS} at most")
         if channels.min() < 0 or channels.max() >= n_channels:
