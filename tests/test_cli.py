@@ -41,7 +41,7 @@ def words(result):
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
     """A model that `fit` wrote."""
-    path = tmp_path_factory.mktemp("model") / "model.skops"
+    path = tmp_path_factory.mktemp("model") / "model.warp"
     result = run(
         "fit", "WarpedBumps", "-o", path, "-p", "max_iter=20", "-p", "learning_rate_init=0.5"
     )
@@ -74,7 +74,7 @@ def test_fit_writes_the_model_that_python_makes(model, fitted):
 
 
 def test_fit_says_how_it_went(tmp_path, fitted, bumps):
-    path = tmp_path / "m.skops"
+    path = tmp_path / "m.warp"
     facts = answer(
         "fit", "WarpedBumps", "-o", path, "-p", "max_iter=20", "-p", "learning_rate_init=0.5"
     )
@@ -83,7 +83,7 @@ def test_fit_says_how_it_went(tmp_path, fitted, bumps):
     assert facts["ended"] == fitted.solutions_[0].reason
     assert facts["train_error"] == 100 * (1 - fitted.score(bumps[0].X, bumps[0].y))
     assert facts["bytes"] == path.stat().st_size
-    assert os.listdir(tmp_path) == ["m.skops"]
+    assert os.listdir(tmp_path) == ["m.warp"]
 
 
 def test_predict_and_evaluate(model, fitted, bumps, tmp_path):
@@ -110,7 +110,7 @@ def test_predict_and_evaluate(model, fitted, bumps, tmp_path):
     ],
 )
 def test_methods_that_are_not_linear(method, settings, tmp_path):
-    path = tmp_path / "m.skops"
+    path = tmp_path / "m.warp"
     given = [word for setting in settings for word in ("-p", setting)]
     facts = answer("fit", "AlternatingBumps", "-m", method, "-o", path, *given)
     assert facts["bytes"] == path.stat().st_size
@@ -134,7 +134,7 @@ def test_files_are_read_as_well_as_names(model, bumps, tmp_path):
 
 
 def test_tune_finds_the_best_of_a_grid(bumps, tmp_path):
-    path = tmp_path / "best.skops"
+    path = tmp_path / "best.warp"
     given = (
         "-g",
         "learning_rate_init=0.000001,0.5",
@@ -164,9 +164,9 @@ def test_every_method_can_be_tuned():
 def test_tune_takes_methods_without_lanes(bumps, tmp_path):
     file = datasets.write_tsv(tmp_path / "few.tsv", bumps[0].X[:20], bumps[0].y[:20])
     given = ("-m", "neighbors", "-g", "n_neighbors=15,1", "--folds", "2")
-    tuned = answer("tune", file, *given, "-o", tmp_path / "nn.skops")
+    tuned = answer("tune", file, *given, "-o", tmp_path / "nn.warp")
     assert tuned["parameters"] == {"n_neighbors": 1}
-    assert load_model(tmp_path / "nn.skops").n_neighbors == 1
+    assert load_model(tmp_path / "nn.warp").n_neighbors == 1
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_explain_adds_up(model, fitted, bumps):
 
 
 def test_other_classifiers(tmp_path, bumps):
-    path = tmp_path / "nn.skops"
+    path = tmp_path / "nn.warp"
     run("fit", "WarpedBumps", "-m", "neighbors", "-o", path, "-p", "band=0.2")
     model = load_model(path)
     assert model.band == 0.2
@@ -448,12 +448,12 @@ def test_drawings():
         (("fit", "WarpedBumps", "-o", "m", "--seed", "-1"), 2, "--seed"),
         (("fit", "nothing.tsv", "-o", "m"), 1, "no file 'nothing.tsv'"),
         (("fit", "bad.tsv", "-o", "m"), 1, "bad.tsv, line 1"),
-        (("fit", "WarpedBumps", "-o", "no/such/folder/m.skops"), 1, "No such file or directory"),
+        (("fit", "WarpedBumps", "-o", "no/such/folder/m.warp"), 1, "No such file or directory"),
         (("mean", "WarpedBumps", "--band", "1.0"), 2, "--band=1.0 is ambiguous"),
         (("mean", "WarpedBumps", "--band", "wide"), 2, "a text such as '10%', got 'wide'"),
         (("fit", "WarpedBumps", "-o", "m", "-j", "0"), 1, "n_jobs must be"),
         (("tune", "WarpedBumps", "-o", "m", "-g", "zeta=1,2"), 2, "has no parameter 'zeta'"),
-        (("predict", "nothing.skops", "WarpedBumps"), 1, "no model 'nothing.skops'"),
+        (("predict", "nothing.warp", "WarpedBumps"), 1, "no model 'nothing.warp'"),
         (("predict", "bad.tsv", "WarpedBumps"), 1, "bad.tsv is no model"),
         (("mean", "WarpedBumps", "-o", "means.xls"), 2, "must be one of .tsv, .ts, got '.xls'"),
         (("cluster", "WarpedBumps", "-k", "0"), 2, "-k"),
@@ -485,17 +485,15 @@ def test_case_that_is_not_there(model):
 
 def test_models_of_others_are_refused(tmp_path):
     import skops.io
-    from sklearn.linear_model import LinearRegression
 
-    skops.io.dump({"a": 1}, tmp_path / "dict.skops")
-    result = run("predict", tmp_path / "dict.skops", "WarpedBumps")
-    assert (result.exit_code, "is no model but a dict" in words(result)) == (1, True)
-    skops.io.dump(LinearRegression(), tmp_path / "unfitted.skops")
-    assert "not fitted" in words(run("predict", tmp_path / "unfitted.skops", "WarpedBumps"))
     skops.io.dump({"f": studies.print_table, "g": os.path.join}, tmp_path / "odd.skops")
     result = run("predict", tmp_path / "odd.skops", "WarpedBumps")
-    assert result.exit_code == 1
-    assert "which a model of ours does not" in words(result)
+    assert (result.exit_code, "is no model of warplearn" in words(result)) == (1, True)
+    warplearn.save(warplearn.ElasticLogisticRegression(), tmp_path / "unfitted.warp")
+    assert "not fitted" in words(run("predict", tmp_path / "unfitted.warp", "WarpedBumps"))
+    warplearn.save(warplearn.ElasticEmbedding(), tmp_path / "other.warp")
+    result = run("predict", tmp_path / "other.warp", "WarpedBumps")
+    assert (result.exit_code, "is no classifier but a" in words(result)) == (1, True)
 
 
 def test_version_and_help():

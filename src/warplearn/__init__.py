@@ -43,7 +43,9 @@ _LATER = {
     **{name: entry.module for name, entry in ESTIMATORS.items() if entry.public},
     **dict.fromkeys(_DISPLAYS, "warplearn.plotting"),
     "elastic_mean": "warplearn.mean",
+    "load": "warplearn.persistence",
     "nearest_neighbors": "warplearn.neighbors.nearest",
+    "save": "warplearn.persistence",
 }
 
 __all__ = [

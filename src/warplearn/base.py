@@ -96,6 +96,86 @@ def check_targets(X: SeriesCollection, y: Any) -> NDArray[np.float64]:
     return targets
 
 
+# Fitted attributes, which may come from a file or from a user
+
+
+class CheckedState:
+    """Fitted attributes are checked before they reach compiled code, which does not check them.
+
+    Subclasses say with `_fitted_by` which attribute a fitted estimator has, and override
+    `_check_state`.  It is called when a model is loaded or unpickled and, without `whole`, at the
+    entry of `predict` and its like: users may set fitted attributes.
+    """
+
+    _fitted_by = "coef_"
+
+    def _check_state(self, whole: bool = False) -> None:
+        """Raise a ValueError that names the first fitted attribute that is wrong.
+
+        `whole` also checks what only further training needs.
+        """
+
+    def __setstate__(self, state: Any) -> None:
+        super().__setstate__(state)  # type: ignore[misc]
+        if self._fitted_by in vars(self):
+            self._check_state(whole=True)
+
+
+def check_fitted_array(
+    estimator: Any, name: str, shape: tuple[int | None, ...], kinds: str = "f"
+) -> NDArray[Any]:
+    """A fitted attribute that is an array of finite numbers.
+
+    Parameters
+    ----------
+    shape : tuple
+        None stands for any positive number.
+    kinds : str
+        Kinds of data types; "f" is float32 and float64.
+    """
+    return check_array_of(getattr(estimator, name, None), name, shape, kinds)
+
+
+def check_array_of(
+    value: Any, name: str, shape: tuple[int | None, ...], kinds: str = "f", finite: bool = True
+) -> NDArray[Any]:
+    """An array of numbers of a shape, or a ValueError that calls it `name`."""
+    if not isinstance(value, np.ndarray):
+        raise ValueError(f"{name} must be an array, got {type(value).__name__}")
+    half = kinds == "f" and value.dtype.itemsize < 4
+    if value.dtype.kind not in kinds or value.dtype.itemsize > 8 or half:
+        raise ValueError(f"{name} must hold real numbers, got {value.dtype}")
+    fits = value.ndim == len(shape) and all(
+        size == wanted if wanted is not None else size >= 1
+        for size, wanted in zip(value.shape, shape, strict=True)
+    )
+    if not fits:
+        wanted = ", ".join("any" if size is None else str(size) for size in shape)
+        raise ValueError(f"{name} must have shape ({wanted}), got {value.shape}")
+    if finite and value.dtype.kind == "f" and not np.isfinite(value).all():
+        raise ValueError(f"{name} must be finite, but contains NaN or infinity")
+    return value
+
+
+def check_fitted_count(estimator: Any, name: str, least: int = 1) -> int:
+    """A fitted attribute that is an integer of at least `least`."""
+    value: Any = getattr(estimator, name, None)
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not whole or not least <= int(value) < 2**48:
+        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
+    return int(value)
+
+
+def check_fitted_classes(estimator: Any, least: int = 2) -> int:
+    """Check `classes_`, sorted and all different; how many there are."""
+    classes = getattr(estimator, "classes_", None)
+    if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < least:
+        raise ValueError(f"classes_ must be an array of at least {least} classes, got {classes!r}")
+    if not bool((classes[:-1] < classes[1:]).all()):
+        raise ValueError("classes_ must be sorted and all different")
+    return len(classes)
+
+
 class TargetScale(NamedTuple):
     """Mean and deviation of the targets of a regression, and their form.
 
@@ -117,6 +197,13 @@ class TargetScale(NamedTuple):
         table = y.reshape(len(y), -1)
         deviation = table.std(axis=0)
         return cls(table.mean(axis=0), np.where(deviation > 0, deviation, 1.0), y.ndim == 1)
+
+    def check(self) -> None:
+        """Raise a ValueError if it is none that `of` makes."""
+        mean = check_array_of(self.mean, "target_mean_", (None,))
+        deviation = check_array_of(self.deviation, "target_scale_", mean.shape)
+        if not (deviation > 0).all():
+            raise ValueError("target_scale_ must be positive")
 
     def standardized(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
         """Targets (cases, targets) with mean 0 and deviation 1."""

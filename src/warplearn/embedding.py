@@ -23,8 +23,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from warplearn._kernels.drivers.evaluate import evaluate_paths
 from warplearn.averaging.objective import Array
-from warplearn.averaging.spaces import SPACES, check_rows, to_kernel, to_public
-from warplearn.base import check_series
+from warplearn.averaging.spaces import SPACES, check_centres, check_rows, to_kernel, to_public
+from warplearn.base import CheckedState, check_series
 from warplearn.elastic.bands import BandLike, resolve_band
 from warplearn.elastic.costs import resolve_distance
 from warplearn.mean import elastic_mean
@@ -56,7 +56,9 @@ EMBEDDINGS = {"matrix": _in_matrix, "series": _in_series}
 
 
 @dataclass(repr=False, eq=False)
-class ElasticEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class ElasticEmbedding(
+    CheckedState, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
     """Embed each series into a base, by default the mean of the training series.
 
     Parameters
@@ -170,6 +172,12 @@ class ElasticEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             raise ValueError(f"base must have {d} channel(s), as X has, got {series.n_channels}")
         return to_public(SPACES[self.space](series.elements(0), X.max_length))
 
+    _fitted_by = "base_"
+
+    def _check_state(self, whole: bool = False) -> None:
+        check_centres(self, getattr(self, "base_", None), "base_", one=True)
+        resolve_distance(self.cost)
+
     def transform(self, X: Any) -> Array:
         """Embed series.
 
@@ -183,6 +191,7 @@ class ElasticEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             The embedded series, flat: n m, or m, numbers for each channel.
         """
         check_is_fitted(self)
+        self._check_state()
         local, _ = resolve_distance(self.cost)
         collection = check_series(self, X, reset=False)
         base = to_kernel(self.base_[None], self.space, self.n_channels_in_)[0]

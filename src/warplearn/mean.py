@@ -21,9 +21,9 @@ from warplearn.averaging.methods import (
     resolve_method,
 )
 from warplearn.averaging.objective import Array, Objective
-from warplearn.averaging.spaces import check_rows, to_kernel, to_public
+from warplearn.averaging.spaces import check_centres, check_rows, to_kernel, to_public
 from warplearn.averaging.starts import first_mean
-from warplearn.base import check_series, check_weights
+from warplearn.base import CheckedState, check_series, check_weights
 from warplearn.elastic.bands import BandLike, resolve_band
 from warplearn.elastic.costs import resolve_distance
 from warplearn.series.symbols import Alphabet
@@ -41,7 +41,7 @@ __all__ = [
 
 
 @dataclass(repr=False, eq=False, kw_only=True)
-class ElasticMean(BaseEstimator):
+class ElasticMean(CheckedState, BaseEstimator):
     """Mean of series: a minimizer of the variation.
 
     The variation is the weighted sum of the summed costs of aligning each series with the mean.
@@ -145,6 +145,12 @@ class ElasticMean(BaseEstimator):
         self.n_iter_ = len(minimum.history) - 1
         return self
 
+    _fitted_by = "mean_"
+
+    def _check_state(self, whole: bool = False) -> None:
+        check_centres(self, getattr(self, "mean_", None), "mean_", one=True)
+        resolve_distance(self.cost)
+
     def _report(self, number: int, variation: float) -> None:
         if self.verbose:
             print(f"ElasticMean: sweep {number}, variation {variation:.6g}", flush=True)
@@ -158,6 +164,7 @@ class ElasticMean(BaseEstimator):
         y : ignored
         """
         check_is_fitted(self)
+        self._check_state()
         collection = check_series(self, X, reset=False)
         Y = to_kernel(self.mean_[None], self.space, self.n_channels_in_)[0]
         collection = collection.astype(Y.dtype)

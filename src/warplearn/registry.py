@@ -50,6 +50,11 @@ class Registry:
         """The registered names, sorted."""
         return sorted(self._named)
 
+    @property
+    def classes(self) -> list[type]:
+        """The registered classes."""
+        return list(self._known)
+
     def resolve(self, value: Any) -> Any:
         """The instance that a name or an instance means."""
         if isinstance(value, str):

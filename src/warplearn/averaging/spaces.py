@@ -7,10 +7,13 @@ In the kernels' form a mean of the space "series" has shape (m, channels) and on
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from warplearn.averaging.objective import Array
+from warplearn.base import check_array_of, check_fitted_count
+from warplearn.registry import choose
 from warplearn.series.collection import SeriesCollection
 
 
@@ -48,3 +51,16 @@ def check_rows(X: SeriesCollection, space: str, rows: int) -> None:
             f"X[{case}] has length {X.max_length}, but the matrices of space='matrix' have {rows} "
             "rows, the length of the longest series seen in fit"
         )
+
+
+def check_centres(
+    estimator: Any, centres: Any, name: str = "the centres", *, one: bool = False
+) -> None:
+    """Centres (or one mean) in the form that users see fit the estimator, and are finite."""
+    channels = check_fitted_count(estimator, "n_channels_in_")
+    choose(SPACES, estimator.space, "space")
+    rows: tuple[int | None, ...] = (None,) if estimator.space == "matrix" else ()
+    shape: tuple[int | None, ...] = (*rows, None)
+    if channels > 1:
+        shape = (*rows, None, channels) if rows else (channels, None)
+    check_array_of(centres, name, shape if one else (None, *shape))

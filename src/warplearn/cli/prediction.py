@@ -45,7 +45,7 @@ def predict(
 ) -> None:
     """Print the class of each series, one a line.
 
-    Example: `warplearn predict model.skops WarpedBumps`
+    Example: `warplearn predict model.warp WarpedBumps`
     """
     labels = load_model(model, jobs).predict(load_series(series, split, data).X)
     if output is not None:
@@ -67,7 +67,7 @@ def evaluate(
 ) -> None:
     """Compare predictions with labels: error and confusion matrix.
 
-    Example: `warplearn evaluate model.skops WarpedBumps --json`
+    Example: `warplearn evaluate model.warp WarpedBumps --json`
     """
     from sklearn.metrics import confusion_matrix
 
@@ -111,7 +111,7 @@ def explain(
     Contributions and the bias add up to the decision value.  With more than two classes they are
     those for the predicted class.
 
-    Example: `warplearn explain model.skops WarpedBumps --case 3`
+    Example: `warplearn explain model.warp WarpedBumps --case 3`
     """
     fitted, cases = load_model(model, jobs), load_series(series, split, data)
     _check_able(fitted, "explain", "explained")
@@ -168,7 +168,7 @@ def stream(model: ModelFile, json: AsJson = False) -> None:
     series.  A line of output has the number of samples so far, the decision value (one for each
     class, if there are more than two) and the class.
 
-    Example: `tail -f sensor.txt | warplearn stream model.skops`
+    Example: `tail -f sensor.txt | warplearn stream model.warp`
     """
     fitted = load_model(model)
     _check_able(fitted, "stream", "streamed")

@@ -57,7 +57,7 @@ Parameters = Annotated[
     typer.Option("-p", "--param", help="Parameter of the estimator, NAME=VALUE; may be repeated."),
 ]
 Train = Annotated[str, typer.Argument(help="Labelled series: a file or the name of a data set.")]
-Written = Annotated[Path, typer.Option("-o", "--output", help="Model to write, .skops.")]
+Written = Annotated[Path, typer.Option("-o", "--output", help="Model to write, .warp.")]
 
 
 def _collect_warnings(work: Callable[[], Any]) -> tuple[Any, list[str]]:
@@ -95,9 +95,9 @@ def fit(
 
     Examples
     --------
-    `warplearn fit WarpedBumps -o model.skops`
+    `warplearn fit WarpedBumps -o model.warp`
 
-    `warplearn fit GunPoint_TRAIN.tsv -m svm -p elasticity=10% -p alpha=0.01 -o gun.skops`
+    `warplearn fit GunPoint_TRAIN.tsv -m svm -p elasticity=10% -p alpha=0.01 -o gun.warp`
     """
     cls = estimator_for("classify", method)
     model = make(cls, parse_settings(param or [], "--param"), seed, jobs)
@@ -136,7 +136,7 @@ def tune(
     elasticity for linear classifiers.
 
     Example: `warplearn tune WarpedBumps -m svm -g learning_rate_init=1,0.1 -g alpha=0.1,0.01
-    -o best.skops`
+    -o best.warp`
     """
     from sklearn.model_selection import StratifiedKFold
 

@@ -19,8 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from warplearn._kernels.drivers.evaluate import evaluate
 from warplearn.averaging.objective import Array
-from warplearn.averaging.spaces import SPACES, check_rows, to_kernel
-from warplearn.base import check_series
+from warplearn.averaging.spaces import SPACES, check_centres, check_rows, to_kernel
+from warplearn.base import CheckedState, check_series
 from warplearn.elastic.bands import Band, resolve_band
 from warplearn.elastic.costs import COSTS, resolve_distance
 from warplearn.registry import choose
@@ -85,15 +85,17 @@ def centres_and_series(
 ) -> tuple[Array, SeriesCollection, Band | None]:
     """The centres of a fitted estimator and new series in the kernels' form, and its band."""
     collection = check_series(estimator, X, reset=False)
+    check_centres(estimator, centres)
     centres = to_kernel(centres, estimator.space, estimator.n_channels_in_)
     check_rows(collection, estimator.space, centres.shape[1])
     band = resolve_band(estimator.band, collection.lengths, np.array([centres.shape[-2]]))
     return centres, collection.astype(centres.dtype), band
 
 
-class Centres(ClusterMixin, TransformerMixin, BaseEstimator):
+class Centres(CheckedState, ClusterMixin, TransformerMixin, BaseEstimator):
     """Prediction by fitted centres; subclasses set `cluster_centers_` in `fit`."""
 
+    _fitted_by = "cluster_centers_"
     cluster_centers_: Array
     cost: Any
     n_jobs: int | None
@@ -130,6 +132,10 @@ class Centres(ClusterMixin, TransformerMixin, BaseEstimator):
         local, _ = resolve_distance(self.cost)
         centres, collection, band = centres_and_series(self, self.cluster_centers_, X)
         return distances_of(summed_costs(collection, centres, local, band, self.n_jobs), local)
+
+    def _check_state(self, whole: bool = False) -> None:
+        check_centres(self, getattr(self, "cluster_centers_", None), "cluster_centers_")
+        resolve_distance(self.cost)
 
     @property
     def _n_features_out(self) -> int:

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state, check_scalar
 from warplearn.averaging.methods import check_has_mean, minimize, resolve_method, stepper
 from warplearn.averaging.objective import Array, Objective
 from warplearn.averaging.spaces import check_rows, to_kernel, to_public
-from warplearn.base import check_series, check_weights
+from warplearn.base import check_fitted_array, check_fitted_count, check_series, check_weights
 from warplearn.cluster.centres import (
     Centres,
     check_count,
@@ -192,6 +192,15 @@ class ElasticKMeans(Centres):
         self.labels_, self.inertia_ = labels, float(weights @ costs)
         self.cluster_centers_ = np.stack([to_public(Y) for Y in centres])
         return self
+
+    def _check_state(self, whole: bool = False) -> None:
+        super()._check_state(whole)
+        if whole:
+            centres = to_kernel(self.cluster_centers_, self.space, self.n_channels_in_)
+            visits = check_fitted_array(self, "_visits", centres[..., :1].shape)
+            if visits.dtype != centres.dtype or (visits < 0).any():
+                raise ValueError("the weights that centres have seen must be at least 0")
+            check_fitted_count(self, "n_steps_", 0)
 
     def _cost(self) -> Any:
         """The local score; one that has means."""

@@ -153,6 +153,12 @@ class ElasticSOM(Centres):
         steps = np.abs(self._offsets()[two[:, 0], two[:, 1]]).max(axis=1)
         return float((steps > 1).mean())
 
+    def _check_state(self, whole: bool = False) -> None:
+        super()._check_state(whole)
+        units = len(self.cluster_centers_)
+        if np.shape(self.grid) != (2,) or int(self.grid[0]) * int(self.grid[1]) != units:
+            raise ValueError(f"grid must be that of {units} units, got {self.grid!r}")
+
     def _report(self, epoch: int, error: float) -> None:
         if self.verbose:
             print(f"ElasticSOM: epoch {epoch}, quantization error {error:.6g}", flush=True)

@@ -34,6 +34,8 @@ from warplearn._kernels.drivers.windows import GROUP, REPRESENTATION
 from warplearn._kernels.simd.threads import thread_count
 from warplearn.base import (
     check_classes,
+    check_fitted_array,
+    check_fitted_classes,
     check_labelled,
     check_labels,
     check_series,
@@ -210,6 +212,7 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
     def _predict_targets(self, X: Any) -> Array:
         """Predictions (cases, targets), a block of series at a time."""
         check_is_fitted(self)
+        self._check_state()
         collection = check_series(self, X, reset=False)
         step = max(1, _BLOCK_BYTES // (self.coef_.shape[1] * self.coef_.itemsize))
         blocks = (collection[start : start + step] for start in range(0, len(collection), step))
@@ -219,6 +222,23 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
                 for block in blocks
             ]
             return np.concatenate(predictions) + self.intercept_
+
+    @abstractmethod
+    def _n_targets(self) -> int:
+        """Columns of the targets of a fitted model."""
+
+    def _check_state(self, whole: bool = False) -> None:
+        features = getattr(self, "features_", None)
+        if not isinstance(features, ElasticFeatures) or not hasattr(features, "groups_"):
+            raise ValueError(f"features_ must be a fitted ElasticFeatures, got {features!r}")
+        if whole:
+            features._check_state(whole)
+        if features.n_channels_in_ != getattr(self, "n_channels_in_", None):
+            raise ValueError("features_ must have n_channels_in_ channels")
+        count = self._n_targets()
+        width = len(features.poolings) * features.n_filters_
+        check_fitted_array(self, "coef_", (count, width))
+        check_fitted_array(self, "intercept_", (count,))
 
     def shrink(self: Model, X: Any, y: Any, n_filters: int, sample_weight: Any = None) -> Model:
         """A smaller model, without the filters that matter least.
@@ -307,6 +327,12 @@ class ElasticFeatureClassifier(ClassifierMixin, FeatureModel):
         weights = weigh_classes(self.class_weight, self.classes_, codes, weights)
         Y = np.where(codes[:, None] == np.arange(len(self.classes_)), 1.0, -1.0)
         return series, Y[:, 1:] if len(self.classes_) == 2 else Y, weights
+
+    def _n_targets(self) -> int:
+        sharpness, n_classes = getattr(self, "sharpness_", None), check_fitted_classes(self)
+        if not isinstance(sharpness, float) or not 0 <= sharpness < np.inf:
+            raise ValueError(f"sharpness_ must be a number of at least 0, got {sharpness!r}")
+        return 1 if n_classes == 2 else n_classes
 
     def _per_class(self, decisions: Array) -> Array:
         """One column for each class, also with two classes."""
@@ -407,6 +433,9 @@ class ElasticFeatureRegressor(RegressorMixin, FeatureModel):
         series = check_series(self, X, reset=reset)
         targets = column_or_1d(check_targets(series, y), warn=True)
         return series, targets[:, None], check_weights(series, sample_weight)
+
+    def _n_targets(self) -> int:
+        return 1
 
     def _loo_score(self, Y: Array, loo: Array, weights: Array) -> float:
         return float(r2_score(Y, loo, sample_weight=weights))

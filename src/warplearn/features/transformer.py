@@ -27,7 +27,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from warplearn._kernels.drivers import windows
 from warplearn._kernels.drivers.windows import GROUP, centre_columns, pooled_outputs, window_outputs
-from warplearn.base import check_series
+from warplearn.base import (
+    CheckedState,
+    check_fitted_array,
+    check_fitted_count,
+    check_series,
+)
 from warplearn.documentation import with_parameters_of
 from warplearn.features.representations import REPRESENTATIONS, Array, within
 from warplearn.registry import choose
@@ -44,6 +49,8 @@ POOLINGS = {
     "losses": windows.LOSSES,
 }
 _MAX_CHANNELS = 9  # that one filter reads, as in ROCKET
+_MAX_COLUMNS = 64  # the compiler unrolls the loop over them
+_MAX_SPAN = 2**24  # elements from the first to the last of a window
 
 
 class Filter(NamedTuple):
@@ -74,7 +81,7 @@ class Filter(NamedTuple):
 
 
 @dataclass(repr=False, eq=False)
-class FilterSettings(BaseEstimator):
+class FilterSettings(CheckedState, BaseEstimator):
     """The parameters that `ElasticFeatures` and the models on them share.
 
     Parameters
@@ -164,6 +171,8 @@ class ElasticFeatures(TransformerMixin, FilterSettings):
     >>> features.get_feature_names_out()[:2].tolist()
     ['filter0_share', 'filter0_wins']
     """
+
+    _fitted_by = "groups_"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -310,6 +319,7 @@ class ElasticFeatures(TransformerMixin, FilterSettings):
         array of shape (cases, features), float32
         """
         check_is_fitted(self)
+        self._check_state()
         collection = check_series(self, X, reset=False)
         poolings = sum(POOLINGS[name] for name in self.poolings)
         per_group = GROUP * len(self.poolings)
@@ -325,6 +335,50 @@ class ElasticFeatures(TransformerMixin, FilterSettings):
             if self.verbose:
                 print(f"ElasticFeatures: {cases.stop} of {len(collection)} series")
         return features
+
+    def _check_state(self, whole: bool = False) -> None:
+        _check_names(self.poolings, POOLINGS, "poolings")
+        _check_names(self.representations, REPRESENTATIONS, "representations")
+        check_fitted_count(self, "n_features_in_")
+        n_channels = check_fitted_count(self, "n_channels_in_")
+        representations = len(self._distinct)
+        check_fitted_array(self, "means_", (representations, n_channels))
+        if not (check_fitted_array(self, "scales_", (representations, n_channels)) > 0).all():
+            raise ValueError("scales_ must be positive")
+        groups = check_fitted_array(self, "groups_", (None, 7), "i")
+        columns = check_fitted_array(self, "elasticities_", (len(groups),), "i")
+        channels = check_fitted_array(self, "channels_", (None,), "i")
+        weights = check_fitted_array(self, "weights_", (None,))
+        biases = check_fitted_array(self, "biases_", (len(groups), GROUP))
+        if {groups.dtype, columns.dtype, channels.dtype} != {np.dtype(np.int64)}:
+            raise ValueError("groups_, elasticities_ and channels_ must be of type int64")
+        if {weights.dtype, biases.dtype} != {np.dtype(np.float32)}:
+            raise ValueError("weights_ and biases_ must be of type float32")
+        rows, dilation, padding, representation, first, last, start = groups.T
+        # In floating point: products of numbers from a damaged file could overflow.
+        spans = (rows - 1.0) * dilation
+        sizes = float(GROUP) * rows * (last - first.astype(np.float64)) * columns
+        in_range = {
+            "rows": rows >= 1,
+            "dilations": (dilation >= 1) & (spans <= _MAX_SPAN),
+            "paddings": (padding >= 0) & (padding <= spans),
+            "representations": (representation >= 0) & (representation < representations),
+            "channels": (first >= 0) & (first < last) & (last <= len(channels)),
+            "weights": start == sizes.cumsum() - sizes,
+        }
+        for what, valid in in_range.items():
+            if not valid.all():
+                raise ValueError(
+                    f"groups_ must hold valid {what}, got {groups[~valid][0].tolist()}"
+                )
+        if sizes.sum() != len(weights):
+            raise ValueError(f"weights_ must be {sizes.sum():.0f} numbers, got {len(weights)}")
+        if not np.isin(columns, self.elasticities).all():
+            raise ValueError(f"elasticities_ must be some of {self.elasticities!r}")
+        if columns[0] < 1 or columns[-1] > _MAX_COLUMNS or (np.diff(columns) < 0).any():
+            raise ValueError(f"elasticities_ must ascend from 1 to {_MAX_COLUMNS} at most")
+        if channels.min() < 0 or channels.max() >= n_channels:
+            raise ValueError(f"channels_ must be between 0 and {n_channels - 1}")
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the features: filter and pooling.

@@ -126,6 +126,17 @@ class ElasticLinearModel(GradientEstimator):
         super()._check_parameters()
         check_not_negative(self, "init_scale")
 
+    def _check_state(self, whole: bool = False) -> None:
+        super()._check_state(whole)
+        readout = self._context.readout
+        units = readout.n_models * readout.n_matrices
+        if len(self.coef_) != units:
+            raise ValueError(f"coef_ must have {units} matrices, got {len(self.coef_)}")
+        if whole and len(self._states) != readout.n_models:
+            raise ValueError(
+                f"the states of training must be {readout.n_models}, got {len(self._states)}"
+            )
+
     def _combined(self, scores: NDArray[Any]) -> NDArray[Any]:
         """Outputs of the models, (cases,) or (cases, outputs), from scores of the matrices."""
         readout = self._context.readout
@@ -170,6 +181,7 @@ class ElasticLinearModel(GradientEstimator):
             How many series grow side by side.
         """
         check_is_fitted(self)
+        self._check_state()
         if self.band is not None:
             raise ValueError(
                 f"stream needs band=None, got band={self.band!r}: where a band lies depends on the "

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit, log_softmax, softmax
 
+from warplearn.base import check_fitted_classes
 from warplearn.documentation import with_parameters_of
 from warplearn.linear_model.base import ElasticLinearModel
 from warplearn.linear_model.polarity import Polarity
@@ -126,6 +127,14 @@ class ElasticLinearClassifier(TrainedClassifier, ElasticLinearModel):
 
     def _targets(self, data: TrainingSet, readout: Polarity) -> NDArray[np.float64]:
         return readout.targets(data.y)
+
+    def _check_state(self, whole: bool = False) -> None:
+        n_classes = check_fitted_classes(self)
+        readout = getattr(getattr(self, "_context", None), "readout", None)
+        if not isinstance(readout, Polarity) or readout.n_classes != n_classes:
+            raise ValueError(f"polarity_ must be that of {n_classes} classes, got {readout!r}")
+        readout.check()
+        super()._check_state(whole)
 
     @property
     def polarity_(self) -> Polarity:

@@ -56,6 +56,12 @@ class Polarity(NamedTuple):
         negative = name == "-" or first_is_negative
         return cls(n_classes, -1 if negative else 1, 2 if name == "symmetric" else 1)
 
+    def check(self) -> None:
+        """Raise a ValueError if it is none that `of` makes."""
+        possible = {1, 2, self.n_classes}
+        if self.n_classes < 2 or self.sign not in (1, -1) or self.n_matrices not in possible:
+            raise ValueError(f"polarity_ must be one that fit can make, got {self!r}")
+
     @property
     def joint(self) -> bool:
         """Whether one model serves all classes."""

@@ -169,6 +169,13 @@ class ElasticLinearRegression(TrainedRegressor, ElasticLinearModel):
         if self.monitor != "loss":
             raise ValueError(f"monitor must be 'loss' in regression, got {self.monitor!r}")
 
+    def _check_state(self, whole: bool = False) -> None:
+        readout = getattr(getattr(self, "_context", None), "readout", None)
+        if not isinstance(readout, TargetReadout):
+            raise ValueError(f"the readout must be that of a regression, got {readout!r}")
+        readout.scale.check()
+        super()._check_state(whole)
+
     @property
     def _target_scale(self) -> TargetScale:
         return self._context.readout.scale

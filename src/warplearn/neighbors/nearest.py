@@ -12,7 +12,15 @@ from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from warplearn.averaging.objective import Array
-from warplearn.base import check_labels, check_series, check_targets
+from warplearn.base import (
+    CheckedState,
+    check_fitted_array,
+    check_fitted_classes,
+    check_fitted_count,
+    check_labels,
+    check_series,
+    check_targets,
+)
 from warplearn.elastic.bands import BandLike
 from warplearn.elastic.costs import resolve_distance
 from warplearn.neighbors.search import NearestNeighbors, nearest_neighbors
@@ -45,7 +53,7 @@ WEIGHTS: dict[str, Callable[[Array], Array]] = {"uniform": _uniform, "distance":
 
 
 @dataclass(repr=False, eq=False)
-class _DTWNeighbors(BaseEstimator):
+class _DTWNeighbors(CheckedState, BaseEstimator):
     """The search and the choice of the band, for both estimators.
 
     Subclasses say what a vote decides (`_decide`) and how good decisions are (`_quality`).
@@ -102,6 +110,7 @@ class _DTWNeighbors(BaseEstimator):
         NearestNeighbors
         """
         check_is_fitted(self)
+        self._check_state()
         return nearest_neighbors(
             SeriesCollection(self._values, self._lengths),
             None if X is None else check_series(self, X, reset=False),
@@ -111,6 +120,20 @@ class _DTWNeighbors(BaseEstimator):
             n_jobs=self.n_jobs,
             verbose=self.verbose,
         )
+
+    _fitted_by = "_values"
+
+    def _check_state(self, whole: bool = False) -> None:
+        channels = check_fitted_count(self, "n_channels_in_")
+        values = check_fitted_array(self, "_values", (None, None, channels))
+        lengths = check_fitted_array(self, "_lengths", (len(values),), "i")
+        check_fitted_array(self, "_targets", (len(values),), "fi")
+        collection = SeriesCollection(values, lengths)  # checks the lengths
+        if whole:
+            resolve_distance(self.cost)
+            behind = np.arange(values.shape[1]) >= collection.lengths[:, None]
+            if values[behind].any():
+                raise ValueError("the training series must be 0 behind their ends")
 
     def kneighbors(
         self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True
@@ -195,6 +218,12 @@ class DTWNeighborsClassifier(ClassifierMixin, _DTWNeighbors):
         self.classes_, codes = np.unique(check_labels(collection, y), return_inverse=True)
         self._remember(collection, codes)
         return self
+
+    def _check_state(self, whole: bool = False) -> None:
+        super()._check_state(whole)
+        codes, n_classes = self._targets, check_fitted_classes(self, least=1)
+        if codes.dtype.kind != "i" or codes.min() < 0 or codes.max() >= n_classes:
+            raise ValueError(f"the targets must be codes of the {n_classes} classes")
 
     def _shares(self, targets: Array, votes: Array) -> Array:
         counts = np.stack([(votes * (targets == c)).sum(1) for c in range(len(self.classes_))], 1)

@@ -19,8 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from warplearn.averaging.methods import check_has_mean, stepper
 from warplearn.averaging.objective import Array, Objective
-from warplearn.averaging.spaces import to_kernel, to_public
-from warplearn.base import check_labelled
+from warplearn.averaging.spaces import check_centres, to_kernel, to_public
+from warplearn.base import CheckedState, check_fitted_classes, check_labelled
 from warplearn.cluster import ElasticAgglomerative, ElasticKMeans
 from warplearn.cluster.centres import (
     centres_and_series,
@@ -83,9 +83,10 @@ def _by_mean(options: _Options, X: SeriesCollection, length: int, seed: int) -> 
 FINDERS = {"ahc": _by_ahc, "kmeans": _by_kmeans, "mean": _by_mean}
 
 
-class _PrototypeClassifier(ClassifierMixin, BaseEstimator):
+class _PrototypeClassifier(CheckedState, ClassifierMixin, BaseEstimator):
     """Fitting prototypes class by class, and prediction by the nearest."""
 
+    _fitted_by = "prototypes_"
     n_channels_in_: int
     n_prototypes: int
     cost: Any
@@ -115,6 +116,15 @@ class _PrototypeClassifier(ClassifierMixin, BaseEstimator):
         self.prototype_labels_ = np.repeat(self.classes_, counts)
         return collection, codes
 
+    def _check_state(self, whole: bool = False) -> None:
+        check_centres(self, getattr(self, "prototypes_", None), "prototypes_")
+        check_fitted_classes(self)
+        labels = getattr(self, "prototype_labels_", None)
+        if not isinstance(labels, np.ndarray) or labels.shape != self.prototypes_.shape[:1]:
+            raise ValueError(f"prototype_labels_ must be {len(self.prototypes_)} labels")
+        if not np.isin(labels, self.classes_).all():
+            raise ValueError("prototype_labels_ must be some of classes_")
+
     def predict(self, X: Any) -> Array:
         """The class of the nearest prototype.
 
@@ -127,6 +137,7 @@ class _PrototypeClassifier(ClassifierMixin, BaseEstimator):
         array of shape (cases,)
         """
         check_is_fitted(self)
+        self._check_state()
         local, _ = resolve_distance(self.cost)
         centres, collection, band = centres_and_series(self, self.prototypes_, X)
         winners, _ = nearest(collection, centres, local, band, self.n_jobs)

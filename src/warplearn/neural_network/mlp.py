@@ -20,7 +20,12 @@ from scipy.special import expit, log_softmax, softmax
 
 from warplearn._kernels.drivers.evaluate import evaluate
 from warplearn._kernels.recursion.local import Product
-from warplearn.base import TargetScale
+from warplearn.base import (
+    TargetScale,
+    check_array_of,
+    check_fitted_array,
+    check_fitted_classes,
+)
 from warplearn.documentation import with_parameters_of
 from warplearn.elastic.bands import resolve_band
 from warplearn.elastic.extent import columns_for
@@ -297,6 +302,31 @@ class ElasticMLP(GradientEstimator):
                 f"activation must be one of {sorted(ACTIVATIONS)}, got {self.activation!r}"
             )
 
+    def _check_state(self, whole: bool = False) -> None:
+        channels = (getattr(self, "n_channels_in_", None),)
+        check_fitted_array(self, "mean_", channels)
+        if not (check_fitted_array(self, "scale_", channels) > 0).all():
+            raise ValueError("scale_ must be positive")
+        coefs, intercepts = (
+            getattr(self, name, None) for name in ("dense_coefs_", "dense_intercepts_")
+        )
+        if not isinstance(coefs, list) or not isinstance(intercepts, list) or not coefs:
+            raise ValueError("dense_coefs_ and dense_intercepts_ must be lists of arrays")
+        if len(coefs) != len(intercepts):
+            raise ValueError("dense_intercepts_ must have an array for each of dense_coefs_")
+        size: int | None = len(getattr(self, "intercept_", ()))
+        for V, c in zip(coefs, intercepts, strict=True):
+            check_array_of(V, "dense_coefs_", (size, None))
+            size = V.shape[1]
+            check_array_of(c, "dense_intercepts_", (size,))
+        if size != self._n_outputs():
+            raise ValueError(f"dense_coefs_ must end in {self._n_outputs()} outputs, got {size}")
+        super()._check_state(whole)
+
+    @abstractmethod
+    def _n_outputs(self) -> int:
+        """Outputs of a fitted network."""
+
     def _elastic_scores(self, X: Any) -> Array:
         """Scores of the elastic units, before the activation."""
         series, W, band = self._operands(X)
@@ -340,6 +370,9 @@ class ElasticMLPClassifier(TrainedClassifier, ElasticMLP):
     def _loss(self) -> Any:
         return Softmax()
 
+    def _n_outputs(self) -> int:
+        return check_fitted_classes(self)
+
     def _readout(self, data: TrainingSet) -> Any:
         return None
 
@@ -380,6 +413,13 @@ class ElasticMLPRegressor(TrainedRegressor, ElasticMLP):
 
     def _loss(self) -> Any:
         return SquaredError()
+
+    def _n_outputs(self) -> int:
+        scale = getattr(getattr(self, "_context", None), "readout", None)
+        if not isinstance(scale, TargetScale):
+            raise ValueError(f"the readout must be a scale of targets, got {scale!r}")
+        scale.check()
+        return len(scale.mean)
 
     def _readout(self, data: TrainingSet) -> TargetScale:
         return TargetScale.of(data.y[data.cases])

@@ -24,7 +24,12 @@ from torch.nn import functional
 
 from warplearn._kernels.simd.threads import thread_count
 from warplearn.base import (
+    CheckedState,
+    check_array_of,
     check_counts,
+    check_fitted_array,
+    check_fitted_classes,
+    check_fitted_count,
     check_labelled,
     check_not_negative,
     check_series,
@@ -41,6 +46,7 @@ __all__ = ["ElasticConvNetClassifier"]
 Array = NDArray[Any]
 
 _PREDICTION_BATCH = 256
+_MAX_SIZE = 2**20  # of a layer or a window
 _RANDOM_SOURCE = threading.Lock()  # torch draws initial weights from one source for all threads
 
 
@@ -86,7 +92,7 @@ class _BestState:
 
 
 @dataclass(repr=False, eq=False, kw_only=True)
-class ElasticConvNetClassifier(ClassifierMixin, BaseEstimator):
+class ElasticConvNetClassifier(CheckedState, ClassifierMixin, BaseEstimator):
     """A deep convolutional network whose first layer is elastic (see `ElasticConvNet`).
 
     Series are standardized with the mean and deviation of all training elements of a channel.  The
@@ -281,13 +287,36 @@ class ElasticConvNetClassifier(ClassifierMixin, BaseEstimator):
                 end="", file=sys.stderr, flush=True,
             )  # fmt: skip
 
-    def _new_net(self) -> ElasticConvNet:
+    def _new_net(self, device: str | None = None) -> ElasticConvNet:
         net = ElasticConvNet(
             self.n_channels_in_, len(self.classes_),
             units=self.units, length=self.length, elasticity=self.elasticity,
             dilations=self.dilations, widths=self.widths, filter_lengths=self.filter_lengths,
         )  # fmt: skip
-        return net.to(self.device)
+        return net.to(self.device if device is None else device)
+
+    _fitted_by = "state_"
+
+    def _check_state(self, whole: bool = False) -> None:
+        channels = check_fitted_count(self, "n_channels_in_")
+        check_fitted_classes(self)
+        check_fitted_array(self, "mean_", (channels,))
+        if not (check_fitted_array(self, "scale_", (channels,)) > 0).all():
+            raise ValueError("scale_ must be positive")
+        if not isinstance(getattr(self, "state_", None), dict):
+            raise ValueError("state_ must be a dict of arrays")
+        if not whole:
+            return  # torch checks the shapes
+        sizes = [self.units, self.length, *self.dilations, *self.widths, *self.filter_lengths]
+        if not all(isinstance(size, int) and 1 <= size <= _MAX_SIZE for size in sizes):
+            raise ValueError(f"the sizes of the network must be from 1 to {_MAX_SIZE}")
+        with torch.device("meta"):  # shapes, without memory
+            expected = self._new_net("meta").state_dict()
+        if set(expected) != set(self.state_):
+            raise ValueError("state_ must have the parameters of the network")
+        for name, value in expected.items():
+            shape = tuple(value.shape)
+            check_array_of(self.state_[name], f"state_[{name!r}]", shape, "fi")
 
     def net(self) -> ElasticConvNet:
         """The trained network in evaluation mode; it takes standardized series.
@@ -312,6 +341,7 @@ class ElasticConvNetClassifier(ClassifierMixin, BaseEstimator):
     def _outputs(self, X: Any) -> Array:
         """Outputs (cases, classes) of the network."""
         check_is_fitted(self)
+        self._check_state()
         series = check_series(self, X, reset=False)
         net, (x, lengths) = self.net(), self._tensors(series)
         with _torch_threads(self.n_jobs), torch.no_grad():

@@ -22,7 +22,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from warplearn._kernels.drivers.evaluate import evaluate
 from warplearn._kernels.recursion.local import Product
-from warplearn.base import check_counts, check_not_negative, check_series, hold_out
+from warplearn.base import (
+    CheckedState,
+    check_array_of,
+    check_counts,
+    check_fitted_array,
+    check_fitted_count,
+    check_not_negative,
+    check_series,
+    hold_out,
+)
 from warplearn.elastic.bands import Band, BandLike, resolve_band
 from warplearn.elastic.extent import ExtentLike
 from warplearn.series.collection import SeriesCollection
@@ -71,7 +80,7 @@ class Context(NamedTuple):
 
 
 @dataclass(repr=False, eq=False, kw_only=True)
-class GradientEstimator(BaseEstimator, metaclass=ABCMeta):
+class GradientEstimator(CheckedState, BaseEstimator, metaclass=ABCMeta):
     """Parameters and methods of estimators with weight matrices.
 
     The parameters are described in the subclasses.
@@ -223,9 +232,48 @@ class GradientEstimator(BaseEstimator, metaclass=ABCMeta):
         """The weight matrices, (units, n, m, channels) also for one channel."""
         return self.coef_ if self.coef_.ndim == 4 else self.coef_[..., None]
 
+    def _check_state(self, whole: bool = False) -> None:
+        rows, channels = (
+            check_fitted_count(self, name) for name in ("n_features_in_", "n_channels_in_")
+        )
+        flat = channels == 1 and getattr(getattr(self, "coef_", None), "ndim", 0) == 3
+        shape = (None, rows, None) if flat else (None, rows, None, channels)
+        W = check_fitted_array(self, "coef_", shape, "fiu")
+        check_fitted_array(self, "intercept_", (len(W),), "fiu")
+        if not isinstance(getattr(self, "_context", None), Context):
+            raise ValueError("the model lacks its context, how scores become predictions")
+        if whole:
+            check_fitted_count(self, "n_iter_", 0)
+            check_fitted_count(self, "t_", 0)
+            self._check_states()
+
+    def _check_states(self) -> None:
+        """What `partial_fit` goes on from fits the weights."""
+        states, head = getattr(self, "_states", None), self._head_parameters()
+        if not isinstance(states, list) or not states or len(self.coef_) % len(states):
+            raise ValueError("the states of training must be a list, one for each model")
+        size = len(self.coef_) // len(states)
+        shapes = [(size, *self.matrices_.shape[1:]), (size,), *(p.shape for p in head)]
+        for state in states:
+            if state is None:
+                continue
+            for arrays in (state.parameters, state.mean):
+                if arrays is not None and len(arrays) != len(shapes):
+                    raise ValueError(f"a state of training must have {len(shapes)} arrays")
+                for array, shape in zip(arrays or [], shapes, strict=False):
+                    check_array_of(array, "a state of training", shape, finite=False)
+            memory = [None] * len(shapes) if state.memory is None else state.memory
+            if len(memory) != len(shapes):
+                raise ValueError(f"the memory of a solver must have {len(shapes)} entries")
+            for kept, shape in zip(memory, shapes, strict=True):
+                for each in kept if isinstance(kept, list) else [kept]:
+                    if isinstance(each, np.ndarray):
+                        check_array_of(each, "the memory of a solver", shape, finite=False)
+
     def _operands(self, X: Any) -> tuple[SeriesCollection, Array, Band | None]:
         """Series and matrices of one dtype, and the band."""
         check_is_fitted(self)
+        self._check_state()
         W = self.matrices_
         series = check_series(self, X, reset=False)
         series = fit_length(series, W.shape[1], self.longer)

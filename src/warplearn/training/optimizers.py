@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from warplearn.registry import Registry
 
-_SOLVERS = Registry("solver", "warplearn.training.optimizers.register")
-register, resolve = _SOLVERS.register, _SOLVERS.resolve
+SOLVERS = Registry("solver", "warplearn.training.optimizers.register")
+register, resolve = SOLVERS.register, SOLVERS.resolve
 
 
 class SGD(NamedTuple):

@@ -10,8 +10,8 @@ from warplearn._kernels.simd.records import record
 from warplearn._kernels.simd.vector import absolute, like, where
 from warplearn.registry import Registry
 
-_PENALTIES = Registry("penalty", "warplearn.training.penalties.register")
-resolve = _PENALTIES.resolve
+PENALTIES = Registry("penalty", "warplearn.training.penalties.register")
+resolve = PENALTIES.resolve
 
 
 def register(
@@ -24,7 +24,7 @@ def register(
     weights.
     """
     record(cls, value=(components.penalty_value, value), slope=(components.penalty_slope, slope))
-    _PENALTIES.register(cls, name=name)
+    PENALTIES.register(cls, name=name)
 
 
 class L2(NamedTuple):

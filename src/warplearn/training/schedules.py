@@ -13,8 +13,8 @@ from warplearn._kernels.drivers import components
 from warplearn._kernels.simd.records import record
 from warplearn.registry import Registry
 
-_SCHEDULES = Registry("learning_rate", "warplearn.training.schedules.register")
-resolve = _SCHEDULES.resolve
+SCHEDULES = Registry("learning_rate", "warplearn.training.schedules.register")
+resolve = SCHEDULES.resolve
 
 
 def register(cls: type, function: Callable[..., float], *, name: str | None = None) -> None:
@@ -23,12 +23,12 @@ def register(cls: type, function: Callable[..., float], *, name: str | None = No
     The class says with a method `converges()` whether the paper's two conditions hold.
     """
     record(cls, rate=(components.rate_at, function))
-    _SCHEDULES.register(cls, name=name, about=function)
+    SCHEDULES.register(cls, name=name, about=function)
 
 
 def rate(schedule: Any, eta: float, t: int) -> float:
     """The learning rate of epoch t, from Python."""
-    return _SCHEDULES.about(schedule)(schedule, eta, t)
+    return SCHEDULES.about(schedule)(schedule, eta, t)
 
 
 class Constant(NamedTuple):
