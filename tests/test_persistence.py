@@ -16,8 +16,9 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import StratifiedKFold
 
 import warplearn
-from warplearn import Alphabet, catalogue, persistence
+from warplearn import Alphabet, catalogue
 from warplearn.elastic.costs import Gaussian
+from warplearn.persistence import writing
 from warplearn.training.optimizers import Adam
 from warplearn.training.schedules import Decay
 
@@ -557,7 +558,7 @@ def replaced(path, into, attribute, change):
     entries[f"{place}.npy"] = npy(array)
     text["arrays"][place] = {
         "dtype": array.dtype.str, "shape": list(array.shape),
-        "fortran": persistence._is_fortran(array),
+        "fortran": writing.is_fortran(array),
     }  # fmt: skip
     return write(into, text, entries)
 

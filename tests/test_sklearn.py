@@ -157,7 +157,9 @@ def test_saved_and_loaded(data, kind, by):
     else:
         saved = skops.io.dumps(model)
         untrusted = skops.io.get_untrusted_types(data=saved)
-        assert all(name.startswith(("warplearn.", "numpy.ma.", "sklearn.metrics.")) for name in untrusted), untrusted
+        assert all(
+            name.startswith(("warplearn.", "numpy.ma.", "sklearn.metrics.")) for name in untrusted
+        ), untrusted
         again = skops.io.loads(saved, trusted=untrusted)
     assert again.decision_function(X).tolist() == model.decision_function(X).tolist()
     assert again.predict(X).tolist() == model.predict(X).tolist()
