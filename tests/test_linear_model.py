@@ -332,7 +332,7 @@ def test_threads_and_restarts_do_not_change_results(three, two_threads):
 def test_the_best_restart_is_kept(data):
     """Restarts draw one after the other: those of a larger n_init contain those of a smaller."""
     X, y = data[0], np.arange(24) % 2
-    options = {**PLAIN, "shuffle": False, "monitor": "loss", "init_scale": 1.0}
+    options = {**ONE_MATRIX, "shuffle": False, "monitor": "loss", "init_scale": 1.0}
     risks = [
         ElasticMarginPerceptron(n_init=n_init, **options).fit(X, y).solutions_[0].risk
         for n_init in range(1, 9)
@@ -461,11 +461,7 @@ def peaks(rng, count=120):
 def test_regression_follows_a_bump_that_moves(rng, loss):
     X, y = peaks(rng)
     model = ElasticLinearRegression(loss=loss, random_state=0).fit(X[:80], 50 + 10 * y[:80])
-    rigid = ElasticLinearRegression(loss=loss, elasticity=1, random_state=0)
-    rigid.fit(X[:80], 50 + 10 * y[:80])
-    score = model.score(X[80:], 50 + 10 * y[80:])
-    assert score > 0.85
-    assert score > rigid.score(X[80:], 50 + 10 * y[80:])
+    assert model.score(X[80:], 50 + 10 * y[80:]) > 0.98
     scores = elastic_inner_product(X, model.coef_) + model.intercept_
     ref = scores[:, 0] * model.target_scale_[0] + model.target_mean_[0]
     assert model.predict(X) == pytest.approx(ref)
