@@ -15,93 +15,38 @@ from warplearn.documentation import with_parameters_of
 from warplearn.linear_model.base import ElasticLinearModel
 from warplearn.linear_model.polarity import Polarity
 from warplearn.training.data import TrainingSet
+from warplearn.training.estimator import GradientEstimator
 from warplearn.training.losses import LeastSquares, Logistic, Margin, Softmax
 from warplearn.training.supervised import TrainedClassifier
 
 
+@with_parameters_of(GradientEstimator)
 @dataclass(repr=False, eq=False, kw_only=True)
 class ElasticLinearClassifier(TrainedClassifier, ElasticLinearModel):
     """What elastic linear classifiers share.
 
     Parameters
     ----------
-    elasticity : int, float or str, default=0.1
-        Columns m of the weight matrices: an integer, or a share of the length n such as 0.1 or
-        "10%", rounded up; 1 (or 0.0) is the ordinary linear classifier.
     polarity : {"symmetric", "+", "-", "first"}, default="symmetric"
         "symmetric" gives each class a matrix.  The others have one matrix, whose high scores speak
         for the positive class: the second of `classes_`, the first of `classes_`, or the class of
         the first training case (as in the paper's experiments; the model then depends on the order
         of the training series).  Of more than two classes, each is held against the rest with "+"
         and "first", the rest against it with "-".
-    band : int, float or str, optional
-        Sakoe-Chiba band: a radius in cells, or a share of the longer side of the grid.
-    learning_rate_init : float, default=0.1
-        Initial learning rate (the paper's eta).
-    learning_rate : {"constant", "decay", "invscaling"} or schedule, default="decay"
-        How the rate changes from epoch to epoch (see `warplearn.training.schedules`).
-    penalty : {"l2", "l1"} or penalty, default="l2"
-    alpha : float, default=0.0
-        Strength of the penalty (the paper's lambda), added to the loss of every example.
-    batch_size : int, optional
-        None is the incremental method of the paper, a step for each example.  Otherwise steps
-        follow the mean gradient over so many examples.
-    solver : {"sgd", "momentum", "adam"} or solver, default="sgd"
-        How steps are made; those other than "sgd" need a `batch_size`.
-    max_iter : int, default=500
-        Epochs at most.
     monitor : {"accuracy", "loss"}, default="accuracy"
         "accuracy" stops when all series are classified correctly, or after `n_iter_no_change`
         epochs without fewer mistakes, and keeps the weights with the fewest.  "loss" stops when
         the risk has not fallen by more than `tol` for `n_iter_no_change` epochs, and keeps the
         weights with the lowest.
-    early_stopping : bool, default=False
-        Whether to hold out `validation_fraction` of the training series and judge by them instead
-        of by those trained on.
-    validation_fraction : float, default=0.1
-    tol : float, optional, default=1e-4
-        None never stops for lack of progress.
-    n_iter_no_change : int, default=200
-    average : bool, default=False
-        Whether to use the mean of the weights over the epochs.
-    max_norm : float, optional
-        Project the parameters of a model onto the ball of this radius after each epoch.
     init_scale : float, default=0.01
         Initial weights are uniform in [-init_scale, init_scale].
-    n_init : int, default=1
-        Restarts from other initial weights; the best one is kept.
-    shuffle : bool, default=True
-        Whether examples come in a new order each epoch.
     class_weight : dict or "balanced", optional
-    longer : {"error", "truncate", "resample"}, default="error"
-        What to do with series to predict that are longer than those of `fit`: refuse them, cut
-        them, or resample them to the longest length of `fit`.
-    alphabet : Alphabet, optional
-        For sequences of symbols; by default the symbols seen in `fit`.
-    warm_start : bool, default=False
-        Whether `fit` starts from the weights of the last one.
-    random_state : int or RandomState, optional
-    verbose : int, default=0
-        1 shows progress.
-    n_jobs : int, optional
-        Threads; None is 1, as in scikit-learn, -1 all cores.  Results do not depend on it.
 
     Attributes
     ----------
     classes_ : array
-    coef_ : array (matrices, n, m), or (matrices, n, m, channels)
-        Weight matrices.
-    intercept_ : array (matrices,)
     polarity_ : Polarity
         How scores of the matrices combine to decision values.
-    n_iter_ : int
-        Epochs, the most of any model.
-    history_ : list of arrays
-        The risk after each epoch, for each model.
-    solutions_ : list of Solution
-        For each model why training stopped, and more.
-    n_features_in_ : int
-        Length of the longest training series, the rows of the matrices.
     """
 
     polarity: str = "symmetric"

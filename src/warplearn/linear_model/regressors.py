@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warplearn.base import TargetScale
+from warplearn.documentation import with_parameters_of
 from warplearn.linear_model.base import ElasticLinearModel
 from warplearn.training.data import TrainingSet
+from warplearn.training.estimator import GradientEstimator
 from warplearn.training.losses import AbsoluteError, Huber, SquaredError
 from warplearn.training.supervised import TrainedRegressor
 
@@ -56,6 +58,7 @@ class TargetReadout(NamedTuple):
         return self.scale.mean
 
 
+@with_parameters_of(GradientEstimator)
 @dataclass(repr=False, eq=False, kw_only=True)
 class ElasticLinearRegression(TrainedRegressor, ElasticLinearModel):
     """Elastic linear regression: targets are elastic inner products with weight matrices.
@@ -67,54 +70,18 @@ class ElasticLinearRegression(TrainedRegressor, ElasticLinearModel):
     loss : {"squared_error", "absolute_error", "huber"}, default="squared_error"
     epsilon : float, default=1.35
         Where the Huber loss changes from squared to absolute, in deviations of the target.
-    elasticity : int, float or str, default=0.1
-        Columns m of the weight matrices: an integer, or a share of the length n such as 0.1 or
-        "10%", rounded up; 1 (or 0.0) is ordinary linear regression.
-    band : int, float or str, optional
-        Sakoe-Chiba band: a radius in cells, or a share of the longer side of the grid.
     learning_rate_init : float, default=0.01
         Initial learning rate.
     learning_rate : {"constant", "decay", "invscaling"} or schedule, default="constant"
         How the rate changes from epoch to epoch (see `warplearn.training.schedules`).
-    penalty : {"l2", "l1"} or penalty, default="l2"
-    alpha : float, default=0.0
-        Strength of the penalty.
     batch_size : int, optional, default=16
         None is the incremental method of the paper, a step for each example.
     solver : {"adam", "momentum", "sgd"} or solver, default="adam"
         How steps are made; those other than "sgd" need a `batch_size`.
-    max_iter : int, default=500
-        Epochs at most.
-    early_stopping : bool, default=False
-        Whether to hold out `validation_fraction` of the training series and judge by them instead
-        of by those trained on.
-    validation_fraction : float, default=0.1
     monitor : {"loss"}, default="loss"
-    tol : float, optional, default=1e-4
-        Training stops when the risk has not fallen by more than this for `n_iter_no_change`
-        epochs; None never stops for lack of progress.
     n_iter_no_change : int, default=30
-    average : bool, default=False
-        Whether to use the mean of the weights over the epochs.
-    max_norm : float, optional
-        Project the parameters onto the ball of this radius after each epoch.
     init_scale : float, default=0.01
         Initial weights are uniform in [-init_scale, init_scale].
-    n_init : int, default=1
-        Restarts from other initial weights; the best one is kept.
-    shuffle : bool, default=True
-        Whether examples come in a new order each epoch.
-    longer : {"error", "truncate", "resample"}, default="error"
-        What to do with series to predict that are longer than those of `fit`.
-    alphabet : Alphabet, optional
-        For sequences of symbols; by default the symbols seen in `fit`.
-    warm_start : bool, default=False
-        Whether `fit` starts from the weights of the last one.
-    random_state : int or RandomState, optional
-    verbose : int, default=0
-        1 shows progress.
-    n_jobs : int, optional
-        Threads; None is 1, as in scikit-learn, -1 all cores.  Results do not depend on it.
 
     Attributes
     ----------
@@ -123,14 +90,6 @@ class ElasticLinearRegression(TrainedRegressor, ElasticLinearModel):
     intercept_ : array (targets,)
     target_mean_, target_scale_ : arrays (targets,)
         Predictions are `(scores + intercept_) * target_scale_ + target_mean_`.
-    n_iter_ : int
-        Epochs.
-    history_ : list of one array
-        The risk after each epoch.
-    solutions_ : list of one Solution
-        Why training stopped, and more.
-    n_features_in_ : int
-        Length of the longest training series, the rows of the matrices.
 
     Examples
     --------

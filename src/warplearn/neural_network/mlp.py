@@ -85,6 +85,7 @@ class DenseLayers(NamedTuple):
         return activated, current
 
 
+@with_parameters_of(GradientEstimator)
 @dataclass(repr=False, eq=False, kw_only=True)
 class ElasticMLP(GradientEstimator):
     """What elastic networks share.
@@ -95,16 +96,10 @@ class ElasticMLP(GradientEstimator):
         Units of the hidden layers.  Those of the first are elastic, each with a weight matrix;
         further layers are dense.
     activation : {"tanh", "sigmoid", "relu"}, default="tanh"
-    elasticity : int, float or str, default=0.1
-        Columns m of the weight matrices: an integer, or a share of the length n such as 0.1 or
-        "10%", rounded up; 1 (or 0.0) is an ordinary network.
-    band : int, float or str, optional
-        Sakoe-Chiba band: a radius in cells, or a share of the longer side of the grid.
     learning_rate_init : float, default=0.01
         Initial learning rate.
     learning_rate : {"constant", "decay", "invscaling"} or schedule, default="constant"
         How the rate changes from epoch to epoch (see `warplearn.training.schedules`).
-    penalty : {"l2", "l1"} or penalty, default="l2"
     alpha : float, default=1e-4
         Strength of the penalty on the weights of all layers, not on biases.
     batch_size : int, optional, default=16
@@ -112,37 +107,7 @@ class ElasticMLP(GradientEstimator):
     solver : {"adam", "momentum", "sgd"} or solver, default="adam"
     max_iter : int, default=200
         Epochs at most.
-    early_stopping : bool, default=False
-        Whether to hold out `validation_fraction` of the training series and judge by them instead
-        of by those trained on.
-    validation_fraction : float, default=0.1
-    monitor : {"loss", "accuracy"}, default="loss"
-        What the weights that are kept are best in; "accuracy" also stops when no series that is
-        judged is misclassified.
-    tol : float, optional, default=1e-4
-        Training stops when the risk has not fallen by more than this for `n_iter_no_change`
-        epochs; None never stops for lack of progress.
     n_iter_no_change : int, default=30
-    average : bool, default=False
-        Whether to use the mean of the weights over the epochs.
-    max_norm : float, optional
-        Project the parameters onto the ball of this radius after each epoch.
-    n_init : int, default=1
-        Restarts from other initial weights, side by side; the best one is kept.
-    shuffle : bool, default=True
-        Whether examples come in a new order each epoch.
-    longer : {"error", "truncate", "resample"}, default="error"
-        What to do with series to predict that are longer than those of `fit`: refuse them, cut
-        them, or resample them to the longest length of `fit`.
-    alphabet : Alphabet, optional
-        For sequences of symbols; by default the symbols seen in `fit`.
-    warm_start : bool, default=False
-        Whether `fit` starts from the weights of the last one.
-    random_state : int or RandomState, optional
-    verbose : int, default=0
-        1 shows progress.
-    n_jobs : int, optional
-        Threads; None is 1, as in scikit-learn, -1 all cores.  Results do not depend on it.
 
     Attributes
     ----------
@@ -153,14 +118,6 @@ class ElasticMLP(GradientEstimator):
         Weights (inputs, outputs) and biases of the dense layers, the output layer last.
     mean_, scale_ : arrays (channels,)
         What the elements of series are standardized with.
-    n_iter_ : int
-        Epochs.
-    history_ : list of one array
-        The risk after each epoch, on the series held out if there are any.
-    solutions_ : list of one Solution
-        Why training stopped, and more.
-    n_features_in_ : int
-        Length of the longest training series, the rows of the matrices.
 
     Notes
     -----

@@ -83,7 +83,73 @@ class Context(NamedTuple):
 class GradientEstimator(CheckedState, BaseEstimator, metaclass=ABCMeta):
     """Parameters and methods of estimators with weight matrices.
 
-    The parameters are described in the subclasses.
+    Parameters
+    ----------
+    elasticity : int, float or str, default=0.1
+        Columns m of the weight matrices: an integer, or a share of the length n such as 0.1 or
+        "10%", rounded up; 1 (or 0.0) is the ordinary model without warping.
+    band : int, float or str, optional
+        Sakoe-Chiba band: a radius in cells, or a share of the longer side of the grid.
+    learning_rate_init : float, default=0.1
+        Initial learning rate (the paper's eta).
+    learning_rate : {"constant", "decay", "invscaling"} or schedule, default="decay"
+        How the rate changes from epoch to epoch (see `warplearn.training.schedules`).
+    penalty : {"l2", "l1"} or penalty, default="l2"
+    alpha : float, default=0.0
+        Strength of the penalty (the paper's lambda), added to the loss of every example.
+    batch_size : int, optional
+        None is the incremental method of the paper, a step for each example.  Otherwise steps
+        follow the mean gradient over so many examples.
+    solver : {"sgd", "momentum", "adam"} or solver, default="sgd"
+        How steps are made; those other than "sgd" need a `batch_size`.
+    max_iter : int, default=500
+        Epochs at most.
+    early_stopping : bool, default=False
+        Whether to hold out `validation_fraction` of the training series and judge by them instead
+        of by those trained on.
+    validation_fraction : float, default=0.1
+    monitor : {"accuracy", "loss"}, default="loss"
+        "accuracy" stops when all series are classified correctly, or after `n_iter_no_change`
+        epochs without fewer mistakes, and keeps the weights with the fewest.  "loss" stops when
+        the risk has not fallen by more than `tol` for `n_iter_no_change` epochs, and keeps the
+        weights with the lowest.
+    tol : float, optional, default=1e-4
+        None never stops for lack of progress.
+    n_iter_no_change : int, default=200
+    average : bool, default=False
+        Whether to use the mean of the weights over the epochs.
+    max_norm : float, optional
+        Project the parameters of a model onto the ball of this radius after each epoch.
+    n_init : int, default=1
+        Restarts from other initial weights, side by side; the best one is kept.
+    shuffle : bool, default=True
+        Whether examples come in a new order each epoch.
+    longer : {"error", "truncate", "resample"}, default="error"
+        What to do with series to predict that are longer than those of `fit`: refuse them, cut
+        them, or resample them to the longest length of `fit`.
+    alphabet : Alphabet, optional
+        For sequences of symbols; by default the symbols seen in `fit`.
+    warm_start : bool, default=False
+        Whether `fit` starts from the weights of the last one.
+    random_state : int or RandomState, optional
+    verbose : int, default=0
+        1 shows progress.
+    n_jobs : int, optional
+        Threads; None is 1, as in scikit-learn, -1 all cores.  Results do not depend on it.
+
+    Attributes
+    ----------
+    coef_ : array (matrices, n, m), or (matrices, n, m, channels)
+        Weight matrices.
+    intercept_ : array (matrices,)
+    n_iter_ : int
+        Epochs, the most of any model.
+    history_ : list of arrays
+        The risk after each epoch, for each model; on the series held out if there are any.
+    solutions_ : list of Solution
+        For each model why training stopped, and more.
+    n_features_in_ : int
+        Length of the longest training series, the rows of the matrices.
     """
 
     elasticity: ExtentLike = 0.1
