@@ -177,7 +177,7 @@ def test_learning_curve(ax, model, data):
     np.testing.assert_array_equal(ax.lines[0].get_ydata(), model.history_[0])
     mean = ElasticMean(max_iter=3).fit(data.X[:5])
     shown = LearningCurveDisplay.from_estimator(mean)
-    np.testing.assert_array_equal(shown.histories[0], mean.history_)
+    np.testing.assert_array_equal(shown.histories[0], mean.history_[0])
 
 
 def test_clusters(data):

@@ -112,8 +112,8 @@ class ElasticLogisticRegression(ElasticLinearClassifier):
     >>> peak = rng.uniform(0.3, 0.5, 40) + 0.2 * y
     >>> X = np.exp(-100 * (time - peak[:, None]) ** 2)
     >>> model = ElasticLogisticRegression(random_state=0).fit(X[:20], y[:20])
-    >>> model.score(X[20:], y[20:])
-    1.0
+    >>> model.score(X[20:], y[20:]) > 0.9
+    True
     """
 
     def _binary_loss(self) -> Any:
