@@ -41,10 +41,6 @@ class Registry:
         if name is not None:
             self._named[name] = cls()
 
-    def alias(self, name: str, instance: Any) -> None:
-        """Let a name stand for an instance of a registered class."""
-        self._named[name] = self.resolve(instance)
-
     @property
     def names(self) -> list[str]:
         """The registered names, sorted."""
