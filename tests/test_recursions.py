@@ -11,17 +11,25 @@ from numba import njit
 from warplearn._kernels.drivers import windows
 from warplearn._kernels.drivers.evaluate import evaluate
 from warplearn._kernels.recursion.local import Product
-from warplearn._kernels.recursion.lone import lone_backward, lone_forward, skew, skewed_size, unskew
+from warplearn._kernels.recursion.lone import (
+    lone_backward,
+    lone_forward,
+    reverse,
+    skew,
+    skewed_size,
+    unskew,
+)
 from warplearn._kernels.simd.constants import Static
 
 LANES = 16
-SHAPES = [(1, 1), (1, 4), (5, 1), (3, 3), (9, 4), (16, 4), (17, 2), (40, 7)]
+SHAPES = [(1, 1), (1, 4), (5, 1), (3, 3), (9, 4), (16, 4), (17, 2), (40, 7), (5, 40)]
 
 
 @njit
-def _lone(lanes, cost, x, k, skewed, m, kept, steps, changed):
-    value = lone_forward(lanes, cost, x, k, skewed, m, kept, steps)
-    lone_backward(lanes, x, k, m, steps, x.dtype.type(1), changed)
+def _lone(lanes, cost, x, skewed, m, room, kept, steps, changed):
+    reverse(LANES, x, 0, len(x), room)
+    value = lone_forward(lanes, cost, room, len(x), skewed, m, kept, steps)
+    lone_backward(lanes, room, len(x), m, steps, x.dtype.type(1), changed)
     return value
 
 
@@ -34,15 +42,14 @@ def of_forward(x, W):
 
 
 def of_lone(x, w):
-    """The same for one matrix, by stripes of rows."""
+    """The same for one matrix, by stripes of columns, in room for more rows than it has."""
     k, m = w.shape
-    size = skewed_size(LANES, k, m)
+    size = skewed_size(LANES, k + 2, m)
     skewed, changed = np.zeros(size, x.dtype), np.zeros(size, x.dtype)
     skew(LANES, w.ravel(), k, m, skewed)
-    padded = np.zeros(-(-k // LANES) * LANES, x.dtype)
-    padded[:k] = x
-    kept, steps = np.empty(m + LANES, x.dtype), np.empty(2 * (size // LANES), np.uint16)
-    value = _lone(Static(LANES), Product(), padded, k, skewed, m, kept, steps, changed)
+    room, kept = np.empty(k + 2 * LANES, x.dtype), np.empty(k + 2 * LANES, x.dtype)
+    steps = np.empty(2 * (size // LANES), np.uint16)
+    value = _lone(Static(LANES), Product(), x, skewed, m, room, kept, steps, changed)
     gradient = np.empty(k * m, x.dtype)
     unskew(LANES, changed, k, m, gradient)
     return value, gradient.reshape(k, m)

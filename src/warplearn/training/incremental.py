@@ -86,9 +86,7 @@ class Layout(NamedTuple):
         """Store the matrix of an output in the blocks of its task; rows it has not stay 0."""
         if self.lone:
             n, m, _ = matrix.shape
-            skewed = np.zeros(int(skewed_size(self.lanes, n, m)), blocks.dtype)
-            skew(self.lanes, np.ascontiguousarray(matrix).reshape(-1), n, m, skewed)
-            blocks[0, : len(skewed)] = skewed
+            skew(self.lanes, np.ascontiguousarray(matrix).reshape(-1), n, m, blocks[0])
         else:
             laned = blocks[unit // self.lanes].reshape(-1, self.lanes)
             laned[: matrix.size, unit % self.lanes] = matrix.reshape(-1)

@@ -14,7 +14,7 @@ from warplearn._kernels.drivers.blocks import pack, unpack
 from warplearn._kernels.recursion.backward import Gradients, Trace, Wanted, backward
 from warplearn._kernels.recursion.forward import Config, Ends, Operands, Work, forward
 from warplearn._kernels.recursion.grid import Band, lane_limits, room_for_limits
-from warplearn._kernels.recursion.lone import lone_backward, lone_forward, unskew
+from warplearn._kernels.recursion.lone import lone_backward, lone_forward, reverse, unskew
 from warplearn._kernels.simd.arrays import aligned_empty, fill
 from warplearn._kernels.simd.compiling import inner
 from warplearn._kernels.simd.constants import (
@@ -93,12 +93,12 @@ def room_for_bank(plan, lengths, grids, matrices):
     count, m, n = value_of(plan.lanes), grids.m, lengths.max()
     values = aligned_empty(count, matrices)
     return Room(
-        aligned_empty((m + 1) * count, matrices),
+        aligned_empty(max((m + 1) * count, n + 2 * count), matrices),
         aligned_empty(count, matrices),
         np.empty(count, np.int64),
         values,
         room_for_limits(plan.lanes, plan.banded, n, matrices),
-        aligned_empty((n + count - 1) // count * count, matrices),
+        aligned_empty(n + 2 * count, matrices),
         np.empty((len(matrices), 2 * (n + count) * (m + count)), grids.mask.dtype),
         np.empty(m, np.int64),
         np.empty((0, 3), np.int64),
@@ -129,11 +129,9 @@ def _score_bank(lone, plan, cost, series, case, grids, matrices, room, f):
 
 
 def _score_lone(lone, plan, cost, series, case, grids, matrices, room, f):
-    x, start, k, padded = series.values, case * series.stride, series.lengths[case], room.series
-    for i in range(len(padded)):
-        padded[i] = x[start + i] if i < k else 0
-    steps = room.steps[0]
-    f[0] = lone_forward(plan.lanes, cost, padded, k, matrices[0], grids.m, room.kept, steps)
+    k, x, steps = series.lengths[case], room.series, room.steps[0]
+    reverse(value_of(plan.lanes), series.values, case * series.stride, k, x)
+    f[0] = lone_forward(plan.lanes, cost, x, k, matrices[0], grids.m, room.kept, steps)
 
 
 def add_gradient(lone, plan, cost, series, case, m, matrix, block, factors, chosen, room):
