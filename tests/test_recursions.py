@@ -12,24 +12,33 @@ from warplearn._kernels.drivers import windows
 from warplearn._kernels.drivers.evaluate import evaluate
 from warplearn._kernels.recursion.local import Product
 from warplearn._kernels.recursion.lone import (
+    Lone,
+    all_rows,
     lone_backward,
     lone_forward,
     reverse,
+    reversed_size,
+    room_for_grid,
     skew,
     skewed_size,
+    steps_of_stripe,
     unskew,
 )
-from warplearn._kernels.simd.constants import Static
+from warplearn._kernels.simd.constants import NO, YES, Static
 
 LANES = 16
 SHAPES = [(1, 1), (1, 4), (5, 1), (3, 3), (9, 4), (16, 4), (17, 2), (40, 7), (5, 40)]
 
 
 @njit
-def _lone(lanes, cost, x, skewed, m, room, kept, steps, changed):
-    reverse(LANES, x, 0, len(x), room)
-    value = lone_forward(lanes, cost, room, len(x), skewed, m, kept, steps)
-    lone_backward(lanes, room, len(x), m, steps, x.dtype.type(1), changed)
+def _lone(config, cost, x, skewed, m, steps, changed):
+    k, length = len(x), steps_of_stripe(LANES, skewed, m)
+    reversed_x = np.empty(reversed_size(LANES, k), x.dtype)
+    reverse(LANES, x, 0, 1, k, 1, reversed_x)
+    stripes, room = all_rows(LANES, k, m, length), room_for_grid(config.lanes, k, x)
+    value = lone_forward(config, cost, reversed_x, k, skewed, m, stripes, room, steps)
+    one = x.dtype.type(1)
+    lone_backward(config.lanes, reversed_x, k, m, stripes.begins, steps, one, changed)
     return value
 
 
@@ -47,9 +56,9 @@ def of_lone(x, w):
     size = skewed_size(LANES, k + 2, m)
     skewed, changed = np.zeros(size, x.dtype), np.zeros(size, x.dtype)
     skew(LANES, w.ravel(), k, m, skewed)
-    room, kept = np.empty(k + 2 * LANES, x.dtype), np.empty(k + 2 * LANES, x.dtype)
     steps = np.empty(2 * (size // LANES), np.uint16)
-    value = _lone(Static(LANES), Product(), x, skewed, m, room, kept, steps, changed)
+    config = Lone(Static(LANES), Static(1), YES, YES, NO)
+    value = _lone(config, Product(), x, skewed, m, steps, changed)
     gradient = np.empty(k * m, x.dtype)
     unskew(LANES, changed, k, m, gradient)
     return value, gradient.reshape(k, m)

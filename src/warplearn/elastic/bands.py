@@ -49,9 +49,9 @@ def resolve_band(
     name : str
         What errors call the collection that `rows` belongs to.
     """
-    resolved = band_of(band, int(max(rows.max(), columns.max())))
-    if resolved is None:
+    if band is None:
         return None
+    resolved = band_of(band, int(max(rows.max(), columns.max())))
     for m in np.unique(columns):
         for k in np.unique(rows):
             if leaves_no_path(resolved, k, m):

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from warplearn._kernels.drivers.evaluate import evaluate, evaluate_pairs, evaluate_paths
-from warplearn.elastic.bands import Band, BandLike, resolve_band
+from warplearn._kernels.drivers.evaluate import evaluate, evaluate_pairs
+from warplearn._kernels.drivers.pair import score_pair
+from warplearn.elastic.bands import BandLike, resolve_band
 from warplearn.elastic.costs import Traits, resolve_distance
 from warplearn.series.collection import SeriesCollection, common_dtype, single
 
@@ -36,10 +37,14 @@ def distances(scores: NDArray[Any], traits: Traits) -> NDArray[Any]:
     return scores
 
 
-def _pair(x: Any, y: Any, band: BandLike) -> tuple[SeriesCollection, SeriesCollection, Band | None]:
-    first, second = single(x, "x"), single(y, "y")
-    first, second = _alike(first, second, "x", "y")
-    return first, second, resolve_band(band, first.lengths, second.lengths, "x")
+def _score(
+    local: Any, traits: Traits, x: Any, y: Any, band: BandLike, *, path: bool = False
+) -> WarpingPath:
+    """The distance of two series, and their path if it is wanted."""
+    first, second = _alike(single(x, "x"), single(y, "y"), "x", "y")
+    resolved = resolve_band(band, first.lengths, second.lengths, "x")
+    result = score_pair(local, first.values[0], second.values[0], band=resolved, path=path)
+    return WarpingPath(result.path, float(distances(np.array(result.value), traits)))
 
 
 def _alike(
@@ -80,9 +85,7 @@ def dtw(x: Any, y: Any, band: BandLike = None, cost: Any = "squared") -> float:
     1.0
     """
     local, traits = resolve_distance(cost)
-    first, second, resolved = _pair(x, y, band)
-    scores = evaluate(local, first.values, first.lengths, second.values, band=resolved, n_jobs=1)
-    return float(distances(scores.values, traits)[0, 0])
+    return _score(local, traits, x, y, band).distance
 
 
 def warping_path(x: Any, y: Any, band: BandLike = None, cost: Any = "squared") -> WarpingPath:
@@ -106,11 +109,7 @@ def warping_path(x: Any, y: Any, band: BandLike = None, cost: Any = "squared") -
     [[0, 0], [1, 1], [1, 2], [2, 3]]
     """
     local, traits = resolve_distance(cost)
-    first, second, resolved = _pair(x, y, band)
-    result = evaluate_paths(
-        local, first.values, first.lengths, second.values, band=resolved, lanes=8, n_jobs=1
-    )
-    return WarpingPath(result.paths[0], float(distances(result.values, traits)[0, 0]))
+    return _score(local, traits, x, y, band, path=True)
 
 
 def pairwise_dtw(

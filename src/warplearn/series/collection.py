@@ -244,4 +244,5 @@ def single(
 
 def common_dtype(*collections: SeriesCollection) -> np.dtype[np.floating[Any]]:
     """Return float32 if all collections are, else float64."""
-    return np.result_type(np.float32, *(collection.dtype for collection in collections))
+    dtypes = {collection.dtype for collection in collections}
+    return dtypes.pop() if len(dtypes) == 1 else np.dtype(np.float64)

@@ -14,7 +14,17 @@ from warplearn._kernels.drivers.blocks import pack, unpack
 from warplearn._kernels.recursion.backward import Gradients, Trace, Wanted, backward
 from warplearn._kernels.recursion.forward import Config, Ends, Operands, Work, forward
 from warplearn._kernels.recursion.grid import Band, lane_limits, room_for_limits
-from warplearn._kernels.recursion.lone import lone_backward, lone_forward, reverse, unskew
+from warplearn._kernels.recursion.lone import (
+    Lone,
+    all_rows,
+    lone_backward,
+    lone_forward,
+    reverse,
+    reversed_size,
+    room_for_grid,
+    steps_of_stripe,
+    unskew,
+)
 from warplearn._kernels.simd.arrays import aligned_empty, fill
 from warplearn._kernels.simd.compiling import inner
 from warplearn._kernels.simd.constants import (
@@ -74,17 +84,22 @@ class Grids(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Work space of a bank: for the recursion, and for its steps, a row for each block."""
+    """Work space of a bank: for the recursion, and for its steps, a row for each block.
+
+    The last three are for a lone matrix.
+    """
 
     kept: Any
     last_rows: Any
     rows: Any
     values: Any
     limits: Any
-    series: Any
     steps: Any
     marks: Any
     cells: Any
+    series: Any
+    stripes: Any
+    grid: Any
 
 
 @inner
@@ -93,15 +108,17 @@ def room_for_bank(plan, lengths, grids, matrices):
     count, m, n = value_of(plan.lanes), grids.m, lengths.max()
     values = aligned_empty(count, matrices)
     return Room(
-        aligned_empty(max((m + 1) * count, n + 2 * count), matrices),
+        aligned_empty((m + 1) * count, matrices),
         aligned_empty(count, matrices),
         np.empty(count, np.int64),
         values,
         room_for_limits(plan.lanes, plan.banded, n, matrices),
-        aligned_empty(n + 2 * count, matrices),
         np.empty((len(matrices), 2 * (n + count) * (m + count)), grids.mask.dtype),
         np.empty(m, np.int64),
         np.empty((0, 3), np.int64),
+        aligned_empty(reversed_size(count, n), matrices),
+        all_rows(count, n, m, steps_of_stripe(count, matrices[0], m)),
+        room_for_grid(plan.lanes, n, matrices),
     )
 
 
@@ -129,9 +146,11 @@ def _score_bank(lone, plan, cost, series, case, grids, matrices, room, f):
 
 
 def _score_lone(lone, plan, cost, series, case, grids, matrices, room, f):
-    k, x, steps = series.lengths[case], room.series, room.steps[0]
-    reverse(value_of(plan.lanes), series.values, case * series.stride, k, x)
-    f[0] = lone_forward(plan.lanes, cost, x, k, matrices[0], grids.m, room.kept, steps)
+    k, x, stripes, steps = series.lengths[case], room.series, room.stripes, room.steps[0]
+    reverse(value_of(plan.lanes), series.values, case * series.stride, 1, k, 1, x)
+    fill(stripes.last, k - 1)
+    config = Lone(plan.lanes, plan.channels, YES, YES, NO)
+    f[0] = lone_forward(config, cost, x, k, matrices[0], grids.m, stripes, room.grid, steps)
 
 
 def add_gradient(lone, plan, cost, series, case, m, matrix, block, factors, chosen, room):
@@ -155,8 +174,8 @@ def _add_to_bank(lone, plan, cost, series, case, m, matrix, block, factors, chos
 
 
 def _add_to_lone(lone, plan, cost, series, case, m, matrix, block, factors, chosen, room):
-    k, steps = series.lengths[case], room.steps[0]
-    lone_backward(plan.lanes, room.series, k, m, steps, factors[0], matrix)
+    k, begins, steps = series.lengths[case], room.stripes.begins, room.steps[0]
+    lone_backward(plan.lanes, room.series, k, m, begins, steps, factors[0], matrix)
 
 
 def _take_out(lone, lanes, matrices, first, many, n, m, d, plain):

@@ -1,26 +1,67 @@
 """A single grid: lanes are consecutive columns.
 
-One model that is trained one example at a time offers no second grid to put into lanes.  Instead a
-*stripe* of as many columns as there are lanes is swept at once, each column one row behind the
-column to its left: at step t lane l is at row t - l.  What a cell needs from the column to its left
-is then what the lane before had at the last step, and a vector shifted by one lane brings it.
-Operands are stored the way they are read: the series *reversed*, and element (stripe, step, lane)
-of the *skewed* matrix.  Grids have far fewer columns than rows, often no more than a stripe.
-
-For series of one channel and complete grids.
+One model that is trained one example at a time, and one pair of series, offer no second grid to put
+into lanes.  Instead a *stripe* of as many columns as there are lanes is swept at once, each column
+one row behind the column to its left: at step t lane l is at row t - l.  What a cell needs from the
+column to its left is then what the lane before had at the last step, and a vector shifted by one
+lane brings it.  Operands are stored the way they are read: the series *reversed*, and element
+(stripe, step, lane) of the *skewed* matrix.  A series in the place of the matrix stands as it is,
+for a column is one element of it.
 """
 
 from __future__ import annotations
+
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
 from warplearn._kernels.recursion.forward import record_step
 from warplearn._kernels.recursion.local import score
-from warplearn._kernels.simd.arrays import fill
+from warplearn._kernels.simd.arrays import aligned_empty, fill
 from warplearn._kernels.simd.compiling import inlined, inner
-from warplearn._kernels.simd.constants import value_of
-from warplearn._kernels.simd.vector import last_lane, load, maximum, shift_in, splat, store
+from warplearn._kernels.simd.constants import Static, constants, value_of
+from warplearn._kernels.simd.vector import (
+    last_lane,
+    load,
+    maximum,
+    shift_in,
+    splat,
+    store,
+    where,
+)
+
+
+@constants
+class Lone(NamedTuple):
+    """What the recursion is compiled for.
+
+    Attributes
+    ----------
+    lanes : Static
+    channels : Static or int
+    skewed : Static
+        Whether the columns are those of a skewed matrix, or elements of a series.
+    traced, banded : Static
+        Whether to record the steps; whether there is a band.
+    """
+
+    lanes: Static
+    channels: Static | int
+    skewed: Static
+    traced: Static
+    banded: Static
+
+
+class Stripes(NamedTuple):
+    """Which rows of each column exist: first, last; and where the steps of a stripe are recorded.
+
+    A step t of a stripe stands at `begins[stripe] + t`.
+    """
+
+    first: Any
+    last: Any
+    begins: Any
 
 
 @njit(nogil=True, cache=True)
@@ -30,7 +71,8 @@ def skewed_size(count, n, m):
 
 
 @inlined
-def _steps_of_stripe(count, skewed, m):
+def steps_of_stripe(count, skewed, m):
+    """How many steps there are in each stripe of a skewed matrix."""
     return len(skewed) // ((m + count - 1) // count * count)
 
 
@@ -38,7 +80,7 @@ def _steps_of_stripe(count, skewed, m):
 def skew(count, matrix, n, m, skewed):
     """Store an n x m matrix in skewed form, which may have room for more rows; these are 0."""
     fill(skewed, 0)
-    length = _steps_of_stripe(count, skewed, m)
+    length = steps_of_stripe(count, skewed, m)
     for i in range(n):
         for j in range(m):
             step = j // count * length + i + j % count
@@ -48,79 +90,180 @@ def skew(count, matrix, n, m, skewed):
 @njit(nogil=True, cache=True)
 def unskew(count, skewed, n, m, matrix):
     """The inverse of `skew`."""
-    length = _steps_of_stripe(count, skewed, m)
+    length = steps_of_stripe(count, skewed, m)
     for i in range(n):
         for j in range(m):
             step = j // count * length + i + j % count
             matrix[i * m + j] = skewed[step * count + j % count]
 
 
-@inner
-def reverse(count, x, start, k, reversed_x):
-    """Store a series of length k in the order in which lanes read it, zeros on both sides."""
-    for i in range(count - 1):
-        reversed_x[i] = reversed_x[k + count - 1 + i] = 0
-    for i in range(k):
-        reversed_x[k + count - 2 - i] = x[start + i]
+@inlined
+def reversed_size(count, k):
+    """The size of one channel of a reversed series of length k."""
+    return k + 2 * count - 2
 
 
 @inner
-def lone_forward(lanes, cost, reversed_x, k, skewed, m, kept, steps):
-    """Score of the best path of one series; records the steps as `forward` does.
+def reverse(count, x, start, stride, k, channels, reversed_x):
+    """Store a series of length k in the order in which lanes read it, zeros on both sides.
+
+    Element i of channel c stands at `x[start + i * stride + c]`; channels follow each other.
+    """
+    for c in range(channels):
+        at = c * reversed_size(count, k)
+        for i in range(count - 1):
+            reversed_x[at + i] = reversed_x[at + k + count - 1 + i] = 0
+        for i in range(k):
+            reversed_x[at + k + count - 2 - i] = x[start + i * stride + c]
+
+
+@inner
+def all_rows(count, k, m, length):
+    """The stripes of a complete grid; `length` steps are recorded for each."""
+    first, last = np.empty(m, np.int64), np.empty(m, np.int64)
+    begins = np.empty((m + count - 1) // count, np.int64)
+    fill(first, 0)
+    fill(last, k - 1)
+    for stripe in range(len(begins)):
+        begins[stripe] = stripe * length
+    return Stripes(first, last, begins)
+
+
+class Room(NamedTuple):
+    """Work space: the column to the left of a stripe, and the limits of a stripe's columns."""
+
+    kept: Any
+    low: Any
+    high: Any
+
+
+@inner
+def room_for_grid(lanes, k, like):
+    """Uninitialized work space for a grid of k rows."""
+    count = value_of(lanes)
+    return Room(
+        aligned_empty(k + 2 * count, like), aligned_empty(count, like), aligned_empty(count, like)
+    )
+
+
+@inlined
+def _local(config, cost, x, k, t, w, at, stride):
+    """Local scores of step t of a series and the columns that stand at w[at]."""
+    lanes, count = config.lanes, value_of(config.lanes)
+    x_at = k + count - 2 - t
+    local = score(cost, load(lanes, x, x_at), load(lanes, w, at))
+    for _ in range(1, value_of(config.channels)):
+        x_at += reversed_size(count, k)
+        at += stride
+        local = local + score(cost, load(lanes, x, x_at), load(lanes, w, at))
+    return local
+
+
+@inlined
+def _exists(config, t, low, high, value):
+    """The value in the lanes whose row exists at step t, else minus infinity."""
+    if value_of(config.banded):
+        nothing = splat(config.lanes, low.dtype.type(-np.inf))
+        value = where(load(config.lanes, low, 0) <= t, value, nothing)
+        value = where(load(config.lanes, high, 0) >= t, value, nothing)
+    return value
+
+
+@inlined
+def _set_limits(stripes, begin, m, low, high):
+    """First and last step of each column of a stripe, which begins with column `begin`."""
+    for lane in range(len(low)):
+        column = min(begin + lane, m - 1)
+        low[lane] = stripes.first[column] + lane
+        high[lane] = stripes.last[column] + lane
+
+
+@inner
+def lone_forward(config, cost, x, k, w, m, stripes, room, steps):
+    """Score of the best path on one grid; records the steps as `forward` does.
 
     Parameters
     ----------
-    reversed_x : the series of length k, see `reverse`
-    skewed : a matrix of m columns, see `skew`
-    kept : work space of k + 2 * lanes numbers, the column to the left of a stripe
-    steps : work space of two masks for each step of each stripe
+    config : Lone
+    x : the series of length k, see `reverse`
+    w : a skewed matrix of m columns (of one channel), or a series of length m, its channels one
+        after the other with zeros up to a multiple of the lanes
+    stripes : Stripes
+    room : `Room`
+    steps : two masks for each recorded step
     """
-    count, length = value_of(lanes), _steps_of_stripe(value_of(lanes), skewed, m)
-    nothing = splat(lanes, skewed.dtype.type(-np.inf))
+    lanes, count = config.lanes, value_of(config.lanes)
+    kept, low, high = room.kept, room.low, room.high
+    first, last, begins = stripes.first, stripes.last, stripes.begins
+    padded = (m + count - 1) // count * count
+    nothing = splat(lanes, w.dtype.type(-np.inf))
     fill(kept, -np.inf)
+    kept[count - 2] = 0  # every path starts from the corner
     value = nothing
-    diagonal = shift_in(nothing, skewed.dtype.type(0))  # every path starts from the corner
-    for stripe in range((m + count - 1) // count):
-        last = min(count, m - stripe * count) - 1
-        value = nothing
-        at = stripe * length
-        for t in range(k + last):
+    for stripe in range(len(begins)):
+        begin = stripe * count
+        end = min(begin + count, m)
+        value, start, recorded = nothing, first[begin], begins[stripe]
+        diagonal = shift_in(nothing, kept[start + count - 2])
+        if value_of(config.banded):
+            _set_limits(stripes, begin, m, low, high)
+        for t in range(start, last[end - 1] + end - begin):
             left = shift_in(value, kept[t + count - 1])
-            record_step(steps, at, value, diagonal, left)
-            local = score(
-                cost, load(lanes, reversed_x, k + count - 2 - t), load(lanes, skewed, at * count)
-            )
+            at = recorded + t
+            if value_of(config.traced):
+                record_step(steps, at, value, diagonal, left)
+            column = at * count if value_of(config.skewed) else begin
+            local = _local(config, cost, x, k, t, w, column, padded)
             # What comes from another lane comes last: it takes the longest.
             value = maximum(maximum(value, diagonal), left) + local
+            value = _exists(config, w.dtype.type(t), low, high, value)
             diagonal = left
             kept[t] = last_lane(value)  # of row t - count + 1
-            at += 1
-        diagonal = nothing
     store(kept, 0, value)
     return kept[(m - 1) % count]
 
 
+@inlined
+def _climb(count, begins, steps, i, j):
+    """Follow the best path to cell (i, j) straight up: the row where it enters the column.
+
+    Also returns the row of the cell to the left that it comes from.  Along the edges there is one
+    way only, also where scores overflowed.
+    """
+    if j == 0:
+        return 0, -1
+    lane = j & (count - 1)
+    at = begins[j // count] + i + lane
+    while i > 0 and np.int64(steps[2 * at]) >> lane & 1:
+        if np.int64(steps[2 * at + 1]) >> lane & 1:
+            return i, i - 1
+        i -= 1
+        at -= 1
+    return i, i
+
+
 @inner
-def lone_backward(lanes, reversed_x, k, m, steps, factor, skewed):
-    """Add `factor * x_i` to the cells of the active path."""
-    count, length = value_of(lanes), _steps_of_stripe(value_of(lanes), skewed, m)
-    i, j, lane = k - 1, m - 1, (m - 1) % count
-    at = (m - 1) // count * length + i + lane
-    while True:
-        skewed[at * count + lane] += factor * reversed_x[k + count - 2 - i]
-        from_above = np.int64(steps[2 * at]) >> lane & 1
-        diagonal = np.int64(steps[2 * at + 1]) >> lane & 1
-        # Most steps go straight up, which a CPU learns to predict.
-        if from_above and not diagonal:
-            i -= 1
-            at -= 1
-            if i < 0:
-                break
-            continue
-        i -= from_above
-        j -= 1
-        if i < 0 or j < 0:
-            break
-        # The column to the left is the lane before, a step earlier, or the last of a stripe before.
-        at -= from_above + (length - count + 1 if lane == 0 else 1)
-        lane = (lane - 1) & (count - 1)
+def lone_backward(lanes, x, k, m, begins, steps, factor, skewed):
+    """Add `factor * x_i` to the cells of the active path, of a series of one channel."""
+    count, i = value_of(lanes), k - 1
+    for j in range(m - 1, -1, -1):
+        top, before = _climb(count, begins, steps, i, j)
+        lane = j & (count - 1)
+        column = (begins[j // count] + lane) * count + lane
+        for row in range(top, i + 1):
+            skewed[column + row * count] += factor * x[k + count - 2 - row]
+        i = before
+
+
+@inner
+def lone_path(lanes, k, m, begins, steps, path):
+    """Write the cells of the active path, from its end; returns how many there are."""
+    i, length = k - 1, 0
+    for j in range(m - 1, -1, -1):
+        top, before = _climb(value_of(lanes), begins, steps, i, j)
+        for row in range(i, top - 1, -1):
+            path[length, 0] = row
+            path[length, 1] = j
+            length += 1
+        i = before
+    return length

@@ -80,3 +80,13 @@ def lanes_for(dtype: Any, *, paths: bool = False) -> Static:
 def register_lanes(dtype: Any) -> Static:
     """How many numbers of a dtype one register holds, at least eight."""
     return Static(max(_LEAST_LANES, TARGET.register_bytes // np.dtype(dtype).itemsize))
+
+
+def pair_lanes(dtype: Any) -> Static:
+    """How many columns of a single grid stand side by side.
+
+    Four registers hide the latency of the recursion, but more than two cache lines of columns
+    leave too many lanes idle where a stripe begins and ends.
+    """
+    size = min(4 * TARGET.register_bytes, 128) // np.dtype(dtype).itemsize
+    return Static(max(_LEAST_LANES, size))
