@@ -13,17 +13,16 @@ For series of one channel and complete grids.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from warplearn._kernels.recursion.forward import record_step
 from warplearn._kernels.recursion.local import score
 from warplearn._kernels.simd.arrays import fill
-from warplearn._kernels.simd.compiling import inlined, inner
+from warplearn._kernels.simd.compiling import entry, inlined, inner
 from warplearn._kernels.simd.constants import value_of
 from warplearn._kernels.simd.vector import last_lane, load, maximum, shift_in, splat, store
 
 
-@njit(nogil=True, cache=True)
+@entry
 def skewed_size(count, n, m):
     """The size of a skewed n x m matrix."""
     return (m + count - 1) // count * (n + count - 1) * count
@@ -34,7 +33,7 @@ def _steps_of_stripe(count, skewed, m):
     return len(skewed) // ((m + count - 1) // count * count)
 
 
-@njit(nogil=True, cache=True)
+@entry
 def skew(count, matrix, n, m, skewed):
     """Store an n x m matrix in skewed form, which may have room for more rows; these are 0."""
     fill(skewed, 0)
@@ -45,7 +44,7 @@ def skew(count, matrix, n, m, skewed):
             skewed[step * count + j % count] = matrix[i * m + j]
 
 
-@njit(nogil=True, cache=True)
+@entry
 def unskew(count, skewed, n, m, matrix):
     """The inverse of `skew`."""
     length = _steps_of_stripe(count, skewed, m)
