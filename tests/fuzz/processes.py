@@ -23,6 +23,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -188,7 +189,7 @@ def damaged_cache(folder: Path, seed: int = 0) -> None:
         lambda data: b"",
     ]
     for damage in damages:
-        for file in folder.rglob("*.kernel"):
+        for file in (each for each in folder.rglob("*") if each.is_file()):
             file.write_bytes(damage(file.read_bytes()))
         cells, found, said = said_by(KERNEL, env=env)
         assert (cells, found, said) == (CELLS, 0, []), (damage, cells, found, said)
@@ -320,25 +321,35 @@ def interrupts(
     rng = random.Random(seed)
     toml = write_study(folder, 5000)
     codes: Counter[int] = Counter()
-    spinners = [subprocess.Popen([sys.executable, "-c", "while 1: 0"]) for _ in range(spinning)]
-    try:
+    with ExitStack() as stack:
+        for _ in range(spinning):
+            stack.callback(_end, subprocess.Popen([sys.executable, "-c", "while 1: 0"]))
         for first in range(0, count, at_once):
-            numbers = range(first, min(first + at_once, count))
-            paths = [folder / f"{number}.jsonl" for number in numbers]
-            for process, path in [(start_study(toml, path), path) for path in paths]:
-                with process:
-                    code, errors = _interrupt(process, path, rng)
+            started = []
+            for number in range(first, min(first + at_once, count)):
+                path = folder / f"{number}.jsonl"
+                started.append((start_study(toml, path, preexec_fn=_hear_interrupts), path))
+                stack.callback(_end, started[-1][0])
+            for process, path in started:
+                code, errors = _interrupt(process, path, rng)
                 codes[code] += 1
                 assert code == INTERRUPTED, f"exit code {code}: {errors[-3000:]}"
                 assert "Traceback" not in errors, errors[-3000:]
                 assert read_lines(path, "run"), "no whole line is left"
                 path.unlink()
-    finally:
-        for spinner in spinners:
-            spinner.kill()
-            spinner.wait()
     assert not list(folder.glob("*.lock"))
     return codes
+
+
+def _end(process: subprocess.Popen[Any]) -> None:
+    """End a process, if it has not ended."""
+    with process:
+        process.kill()
+
+
+def _hear_interrupts() -> None:
+    """A process that is started in the background may have been told to ignore them."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _interrupt(process: subprocess.Popen[str], path: Path, rng: random.Random) -> tuple[int, str]:
