@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from warplearn import band_mask, dtw, elastic_distance, pairwise_dtw
+from warplearn._kernels.drivers.evaluate import evaluate_paths
 from warplearn._kernels.recursion.grid import leaves_no_path
 from warplearn.elastic.bands import Band, band_of, narrowest, resolve_band
+from warplearn.elastic.costs import resolve_distance
 
 BANDS = [0, 1, 2, 4, 0.0, 0.1, 0.25, 0.5]
 
@@ -132,3 +134,19 @@ def test_every_length_is_looked_at():
     with pytest.raises(ValueError, match=r"40 x 4 grid of Z\[2\]"):
         resolve_band(1, rows, columns, "Z")
     assert resolve_band(1, rows[:2], columns, "Z") == Band(1)
+
+
+@pytest.mark.parametrize(("k", "m"), [(37, 37), (37, 20), (9, 41), (1, 5), (5, 1)])
+@pytest.mark.parametrize("scale", [1.0, 1e200])
+def test_paths_stay_in_the_band(k, m, scale, rng):
+    # Squares of 1e200 overflow: all paths are equally bad, and still there is one.
+    radius = narrowest(k, m)
+    band = Band(cells=radius)
+    x, y = scale * rng.normal(size=(1, k, 1)), scale * rng.normal(size=(1, m, 1))
+    cost, _ = resolve_distance("squared")
+    (path,) = evaluate_paths(cost, x, np.array([k]), y, band=band, lanes=8, n_jobs=1).paths
+    inside = band_mask(k, m, radius)
+    assert inside[path[:, 0], path[:, 1]].all()
+    assert path[0].tolist() == [0, 0]
+    assert path[-1].tolist() == [k - 1, m - 1]
+    assert {tuple(step) for step in np.diff(path, axis=0).tolist()} <= {(0, 1), (1, 0), (1, 1)}

@@ -4,6 +4,7 @@ import builtins
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 
@@ -554,3 +555,37 @@ def test_library_imports_neither_typer_nor_rich():
     code = "import sys, warplearn, warplearn.cli; print({'typer', 'rich'} & set(sys.modules))"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout == "set()\n"
+
+
+def test_out_of_memory_is_a_sentence(monkeypatch):
+    def too_large(*_, **__):
+        raise MemoryError("Unable to allocate 18.6 GiB for an array")
+
+    monkeypatch.setattr(training, "load_series", too_large)
+    result = run("fit", "WarpedBumps", "-o", "model.warp")
+    assert result.exit_code == 1
+    assert words(result) == "error: not enough memory. Unable to allocate 18.6 GiB for an array"
+
+
+@pytest.mark.parametrize("moment", ["application", "command"])
+def test_interrupts_end_a_command_with_130_whenever_they_come(monkeypatch, moment):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    class LeftError(Exception):
+        pass
+
+    def leave(code):
+        raise LeftError(code)
+
+    monkeypatch.setattr(os, "_exit", leave)
+    monkeypatch.setattr(sys, "argv", ["warplearn", "datasets", "list"])
+    monkeypatch.setattr(
+        cli, "application", interrupted if moment == "application" else lambda: interrupted
+    )
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        with pytest.raises(LeftError, match="130"):
+            cli.main()
+    finally:
+        signal.signal(signal.SIGINT, before)

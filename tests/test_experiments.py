@@ -1,8 +1,9 @@
 """Studies: read strictly, carried out in parts, and never lost."""
 
 import _thread
+import errno
+import json
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -33,6 +34,7 @@ from warplearn.experiments import (
 )
 from warplearn.experiments import journal as journals
 from warplearn.experiments import progress as displays
+from warplearn.experiments.claims import BusyError, Claims
 from warplearn.experiments.jobs import all_jobs
 from warplearn.experiments.journal import Journal, read_lines, views_path
 from warplearn.experiments.trials import choose, folds_of
@@ -442,75 +444,6 @@ def test_a_job_that_fails_does_not_stop_the_others(bumps, tmp_path):
     assert read_failures(tmp_path / "rows.jsonl") == []
 
 
-KILLED = """
-import sys
-from warplearn.experiments import Study, collect, run
-from warplearn.experiments import jobs
-jobs.LANES = 1
-study = Study.read(sys.argv[1])
-run(study, collect(study).data, sys.argv[2], n_jobs=2)
-"""
-
-
-def test_killed_at_any_moment_it_goes_on_where_it_was(tmp_path):
-    toml, path = tmp_path / "long.toml", tmp_path / "rows.jsonl"
-    toml.write_text(
-        'name = "long"\ndatasets = ["WarpedBumps"]\ntrials = 60\n'
-        '[[methods]]\nname = "a"\nestimator = "ElasticPerceptron"\n'
-        "parameters = { max_iter = 5 }\n"
-        '[[methods]]\nname = "b"\nestimator = "ElasticPerceptron"\n'
-        "parameters = { max_iter = 60, monitor = 'loss', n_iter_no_change = 100 }\n"
-    )
-    study = Study.read(toml)
-    kept = b""
-    for more in (3, 11):  # killed twice, at different places
-        process = subprocess.Popen([sys.executable, "-c", KILLED, str(toml), str(path)])
-        deadline = time.monotonic() + 100
-        while (path.read_bytes().count(b'"row"') if path.exists() else 0) < kept.count(
-            b'"row"'
-        ) + more:
-            assert process.poll() is None, "ended before it could be killed"
-            assert time.monotonic() < deadline
-            time.sleep(0.005)
-        os.kill(process.pid, getattr(signal, "SIGKILL", signal.SIGTERM))
-        process.wait()
-        assert path.read_bytes().startswith(kept)
-        kept = path.read_bytes()
-        if more == 3:
-            with path.open("ab") as file:  # as if killed in the middle of a write
-                file.write(b'{"kind": "row", "run": "2026')
-    data = collect(study).data
-    before = len(read_rows(path))
-    assert before >= 14
-    run(study, data, path, n_jobs=1, progress=silent())
-    assert path.read_bytes().startswith(kept[: kept.rfind(b"\n") + 1])
-    rows = finished(study, data, path)
-    assert len(rows) == 120 == len(read_lines(path, "row"))  # none is missing, none twice
-
-    whole = tmp_path / "whole.jsonl"
-    run(study, data, whole, n_jobs=1, progress=silent())
-    assert [row["error"] for row in rows] == [row["error"] for row in finished(study, data, whole)]
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="interrupts are other things on Windows")
-def test_interrupted_it_ends_at_once_and_keeps_what_is_finished(tmp_path):
-    toml, path = tmp_path / "long.toml", tmp_path / "rows.jsonl"
-    toml.write_text(
-        'name = "long"\ndatasets = ["WarpedBumps"]\ntrials = 500\n'
-        '[[methods]]\nname = "a"\nestimator = "ElasticPerceptron"\n'
-        "parameters = { max_iter = 60, monitor = 'loss', n_iter_no_change = 100 }\n"
-    )
-    command = [sys.executable, "-m", "warplearn.cli", "reproduce", str(toml), "-o", str(path)]
-    with subprocess.Popen(command, stderr=-1, text=True) as process:
-        while not (path.exists() and b'"row"' in path.read_bytes()):
-            assert process.poll() is None
-            time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 130
-        assert "run again to go on" in process.stderr.read()
-    assert 0 < len(read_rows(path)) < 500
-
-
 def test_an_interrupt_is_passed_on_to_the_threads():
     begun, ended = [], []
 
@@ -558,13 +491,21 @@ def test_an_error_in_a_thread_is_not_swallowed(bumps, tmp_path, monkeypatch):
 # The file.
 
 
+def a_row(key, **others):
+    return {
+        "kind": "row", "run": "r", "study": "s", "dataset": "D", "method": "m", "trial": 0,
+        "error": 2.5, "train_error": 0.0, "parameters": {}, "source": "built-in",
+        "protocol": "test", "key": key, **others,
+    }  # fmt: skip
+
+
 def test_torn_lines_are_cut_off_wherever_they_are_torn(tmp_path):
     path = tmp_path / "rows.jsonl"
     with Journal(path) as journal:
         journal.begin(study="x")
-        journal.add([{"kind": "row", "run": journal.run, "key": "a", "error": 1.5}])
+        journal.add([a_row("a", run=journal.run)])
     whole = path.read_bytes()
-    last = b'{"kind": "row", "run": "r", "key": "b", "error": 2.5}\n'
+    last = json.dumps(a_row("b")).encode() + b"\n"
     for cut in range(len(last)):
         path.write_bytes(whole + last[:cut])
         assert [row["key"] for row in read_rows(path)] == ["a"]  # reading repairs nothing
@@ -588,12 +529,101 @@ def test_other_files_are_left_alone(tmp_path, content):
     assert path.read_bytes() == content
 
 
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ({"kind": "row"}, "line 2 has kind 'row', and run is missing"),
+        ({**a_row("b"), "error": "2.5"}, "line 2 has kind 'row', and error is wrong"),
+        ({**a_row("b"), "trial": True}, "line 2 has kind 'row', and trial is wrong"),
+        ({"kind": "failure", "run": "r", "study": "s"}, "line 2 has kind 'failure', and dataset"),
+        ({"kind": "end", "run": "r"}, "line 2 has kind 'end', and seconds is missing"),
+        ({"kind": "run"}, "line 2 has kind 'run', and run is missing"),
+        ({"kind": ["row"]}, "line 2 is no line"),
+        ({"kind": {}}, "line 2 is no line"),
+    ],
+)
+def test_lines_without_their_fields_are_named(tmp_path, line, problem):
+    path = tmp_path / "rows.jsonl"
+    content = "".join(json.dumps(each) + "\n" for each in (a_row("a"), line))
+    path.write_text(content)
+    for read in (Journal, read_rows, read_failures):
+        with pytest.raises(JournalError, match=problem):
+            read(path)
+    assert path.read_text() == content
+
+
+def test_lines_nested_without_end_are_refused(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text("[" * 100_000 + "\n")
+    with pytest.raises(JournalError, match="line 1"):
+        Journal(path)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such locks")
+@pytest.mark.parametrize("torn", [1, 40, 5000, 70_000])
+def test_what_another_process_left_torn_is_cut_off_before_lines_are_added(tmp_path, torn):
+    path = tmp_path / "rows.jsonl"
+    with Journal(path) as journal:
+        journal.add([a_row("a")])
+        with path.open("ab") as other:  # dies in the middle of a line
+            other.write((json.dumps(a_row("b", x="y" * 80_000)) + "\n").encode()[:torn])
+        journal.add([a_row("c")])
+        journal.add([a_row("d")])
+    assert [row["key"] for row in read_rows(path)] == ["a", "c", "d"]
+
+
+def test_a_full_disk_leaves_whole_lines(tmp_path, monkeypatch):
+    def full(file, data):
+        if len(data) < 20:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(file, data[: len(data) // 2])
+
+    write = os.write
+    with Journal(tmp_path / "rows.jsonl") as journal:
+        journal.add([a_row("a")])
+        monkeypatch.setattr(os, "write", full)
+        with pytest.raises(OSError, match="space"):
+            journal.add([a_row("b")])
+        monkeypatch.undo()
+        assert (tmp_path / "rows.jsonl").read_bytes().endswith(b"}\n")
+        journal.add([a_row("c")])
+    assert [row["key"] for row in read_rows(tmp_path / "rows.jsonl")] == ["a", "c"]
+
+
+CLAIM = """
+import sys
+from warplearn.experiments.claims import Claims
+with Claims(sys.argv[1], sys.argv[2:]):
+    print("claimed", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such locks")
+def test_two_processes_may_not_do_the_same(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    command = [sys.executable, "-c", CLAIM, str(path), "a", "b"]
+    with subprocess.Popen(command, stdin=-1, stdout=-1) as other:
+        assert other.stdout.readline() == b"claimed\n"
+        with pytest.raises(BusyError, match="another process is computing 'b'"):
+            Claims(path, ["c", "b"])
+        with Claims(path, ["c", "d"]):
+            pass
+        with Claims(path, ["c"]):  # what was claimed is free again
+            other.kill()  # and so is what a dead process had
+            other.wait()
+            with Claims(path, ["a"]):
+                pass
+    Claims(path, []).release()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_threads_write_whole_lines(tmp_path):
     with Journal(tmp_path / "rows.jsonl") as journal:
 
         def write(worker):
             for number in range(50):
-                journal.add([{"kind": "row", "run": "r", "key": f"{worker} {number}"}])
+                journal.add([a_row(f"{worker} {number}")])
 
         workers = [threading.Thread(target=write, args=(worker,)) for worker in range(4)]
         for worker in workers:
@@ -605,20 +635,21 @@ def test_threads_write_whole_lines(tmp_path):
 
 def test_two_processes_may_write(tmp_path):
     code = (
-        "import sys; from warplearn.experiments.journal import Journal\n"
+        "import sys, json; from warplearn.experiments.journal import Journal\n"
+        "row = json.loads(sys.argv[3])\n"
         "for n in range(30):\n"
         "    with Journal(sys.argv[1]) as journal:\n"  # opened while the other writes
-        "        journal.add([{'kind': 'row', 'run': 'r', 'key': f'{sys.argv[2]} {n}', 'x': 'y' * 9999}])"
+        "        journal.add([{**row, 'key': f'{sys.argv[2]} {n}', 'x': 'y' * 9999}])"
     )
     command = [sys.executable, "-c", code, str(tmp_path / "rows.jsonl")]
-    both = [subprocess.Popen([*command, name]) for name in ("a", "b")]
+    both = [subprocess.Popen([*command, name, json.dumps(a_row(""))]) for name in ("a", "b")]
     assert [process.wait(60) for process in both] == [0, 0]
     assert len(read_rows(tmp_path / "rows.jsonl")) == 60
 
 
 def test_numbers_of_numpy_are_written_and_other_things_refused(tmp_path):
     with Journal(tmp_path / "rows.jsonl") as journal:
-        journal.add([{"kind": "row", "run": "r", "key": "k", "error": np.float64(1.5)}])
+        journal.add([a_row("k", error=np.float64(1.5))])
         with pytest.raises(TypeError, match="set cannot be written as JSON"):
             journal.add([{"kind": "row", "key": set()}])
     (row,) = read_rows(tmp_path / "rows.jsonl")

@@ -6,6 +6,7 @@ imported when the application is made.  These import what they need when a comma
 """
 
 import os
+import signal
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
@@ -62,20 +63,30 @@ def main() -> None:
     """Run the command line; without its extra, say how to get it.
 
     An interrupted command ends the process without the interpreter's own exit, which may abort
-    while threads still run compiled code.
+    while threads still run compiled code.  Its exit code is 130 whenever the interrupt came.
     """
     try:
-        app = application()
-    except ModuleNotFoundError as error:
-        if error.name not in ("rich", "typer"):
-            raise
-        sys.exit(f"warplearn: {error.name} is missing; run: pip install 'warplearn[cli]'")
-    try:
+        try:
+            app = application()
+        except ModuleNotFoundError as error:
+            if error.name not in ("rich", "typer"):
+                raise
+            sys.exit(f"warplearn: {error.name} is missing; run: pip install 'warplearn[cli]'")
         app()
-    except SystemExit as leaving:
-        if leaving.code != INTERRUPTED:
+    except (SystemExit, KeyboardInterrupt) as leaving:
+        if not _interrupted(leaving) and getattr(leaving, "code", None) != INTERRUPTED:
             raise
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError):
                 stream.flush()
         os._exit(INTERRUPTED)
+
+
+def _interrupted(leaving: BaseException | None) -> bool:
+    """Whether an interrupt is why a command is left; what typer makes of one has another code."""
+    while leaving is not None:
+        if isinstance(leaving, KeyboardInterrupt):
+            return True
+        leaving = leaving.__cause__ or leaving.__context__
+    return False

@@ -52,6 +52,9 @@ def friendly(command: Callable[P, R]) -> Callable[P, R]:
             raise typer.Exit(INTERRUPTED) from None
         except BrokenPipeError:  # nobody reads on, as with `| head`
             raise typer.Exit(FAILED) from None
+        except MemoryError as error:
+            typer.echo(f"error: not enough memory. {error}", err=True)
+            raise typer.Exit(FAILED) from None
         except (ValueError, TypeError, OSError) as error:
             typer.echo(f"error: {error}", err=True)
             raise typer.Exit(FAILED) from None

@@ -103,6 +103,10 @@ def warping_path(x: Any, y: Any, band: BandLike = None, cost: Any = "squared") -
         `distance`.  Of several best paths it is the one that, from the end, goes diagonally where
         it can, else along x.
 
+    Notes
+    -----
+    Needs two bytes for each cell of the grid, or of the band where there is one.
+
     Examples
     --------
     >>> warping_path([0.0, 1.0, 2.0], [0.0, 1.0, 1.0, 2.0]).path.tolist()

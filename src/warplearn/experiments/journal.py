@@ -1,11 +1,13 @@
 """The file of results: lines of JSON, only ever added to.
 
 A line is written by one call of the operating system and forced to the disk, so that a process
-killed at any moment leaves whole lines and at most one torn one at the end, which is cut off when
-the file is opened again.  A line is of one of six kinds: a *run* says when, where and with which
-versions, its *end* how long it took; a *choice* holds parameters chosen for a data set and a
-method; a *row* is a trial; a *failure* says why a method could not be tried on a data set; a *view*
-is what a report shows of a fitted model.  Views are large and have a file of their own.
+killed at any moment leaves whole lines and at most one torn one at the end.  It is cut off before
+anything is added, by whichever process does so.
+
+A line is of one of six kinds: a *run* says when, where and with which versions, its *end* how long
+it took; a *choice* holds parameters chosen for a data set and a method; a *row* is a trial; a
+*failure* says why a method could not be tried on a data set; a *view* is what a report shows of a
+fitted model.  Views are large and have a file of their own.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import platform
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -33,7 +35,21 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 Line = dict[str, Any]
-_KINDS = ("run", "choice", "row", "failure", "view", "end")
+# The kinds of lines, with the fields that they need, and of which type these are.
+_PLACE = {"study": str, "dataset": str, "method": str}
+_NUMBER = (int, float)
+_KINDS: dict[str, dict[str, Any]] = {
+    "run": {"run": str},
+    "choice": {"run": str, **_PLACE, "parameters": dict, "key": str},
+    "row": {
+        "run": str, **_PLACE, "trial": int, "error": _NUMBER, "train_error": _NUMBER,
+        "parameters": dict, "source": str, "protocol": str, "key": str,
+    },
+    "failure": {"run": str, **_PLACE, "estimator": str, "message": str},
+    "view": {**_PLACE, "view": dict, "key": str},
+    "end": {"run": str, "seconds": _NUMBER, "cells": int},
+}  # fmt: skip
+_TAIL = 2**12  # bytes, looked at for the end of a line
 _PACKAGES = ("numba", "numpy", "scikit-learn", "scipy")
 
 
@@ -84,7 +100,7 @@ class Journal:
         self.path = Path(path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._lock = threading.Lock()
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
         self._file = os.open(self.path, flags, 0o644)
         try:
             with _alone(self._file):
@@ -138,9 +154,16 @@ class Journal:
             if self._file < 0:
                 return
             with _alone(self._file):
-                while data:
-                    data = data[os.write(self._file, data) :]
-                os.fsync(self._file)
+                _cut_off_torn(self._file)
+                end = os.fstat(self._file).st_size
+                try:
+                    while data:
+                        data = data[os.write(self._file, data) :]
+                    os.fsync(self._file)
+                except OSError:  # such as a full disk
+                    with suppress(OSError):
+                        os.ftruncate(self._file, end)
+                    raise
             self._cells += sum(line.get("cells", 0) for line in lines)
             self.lines.update({line["key"]: line for line in lines if "key" in line})
 
@@ -156,6 +179,21 @@ def _alone(file: int) -> Iterator[None]:
         yield
     finally:
         fcntl.flock(file, fcntl.LOCK_UN)
+
+
+def _cut_off_torn(file: int) -> None:
+    """Cut off a last line without end: the process that wrote it is dead, for it has no lock."""
+    if fcntl is None:
+        return
+    start = end = os.fstat(file).st_size
+    found = -1
+    while start and found < 0:
+        size = min(_TAIL, start)
+        start -= size
+        found = os.pread(file, size, start).rfind(b"\n")
+    whole = start + found + 1
+    if whole < end:
+        os.ftruncate(file, whole)
 
 
 def _plain(value: Any) -> Any:
@@ -175,10 +213,11 @@ def _read(path: Path, *, repair: bool) -> tuple[list[Line], int]:
     for number, text in enumerate(data[:whole].splitlines(), 1):
         try:
             line = json.loads(text)
-        except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
             raise JournalError(f"{path}, line {number} is not JSON: {error}") from None
-        if not isinstance(line, dict) or line.get("kind") not in _KINDS:
-            raise JournalError(f"{path}, line {number} is no line of results: {text[:80]!r}")
+        problem = _problem(line)
+        if problem:
+            raise JournalError(f"{path}, line {number} {problem}: {text[:80]!r}")
         lines.append(line)
     torn = len(data) - whole
     if torn and not lines and b'"kind"' not in data[whole:]:
@@ -187,6 +226,18 @@ def _read(path: Path, *, repair: bool) -> tuple[list[Line], int]:
         with open(path, "r+b") as file:
             file.truncate(whole)
     return lines, torn
+
+
+def _problem(line: Any) -> str:
+    """Why something is no line of results, or nothing."""
+    kind = line.get("kind") if isinstance(line, dict) else None
+    if not isinstance(kind, str) or kind not in _KINDS:
+        return "is no line of results"
+    for field, wanted in _KINDS[kind].items():
+        value = line.get(field)
+        if not isinstance(value, wanted) or isinstance(value, bool):
+            return f"has kind {kind!r}, and {field} is {'wrong' if field in line else 'missing'}"
+    return ""
 
 
 def read_lines(path: str | Path, *kinds: str) -> list[Line]:

@@ -19,6 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from warplearn._kernels.simd.threads import thread_count
+from warplearn.experiments.claims import Claims
 from warplearn.experiments.data import Data
 from warplearn.experiments.jobs import Job, all_jobs
 from warplearn.experiments.journal import Journal, Line, read_rows, views_path
@@ -61,20 +62,28 @@ def run(
         Failures of this run, as `read_failures` gives them: methods that could not be tried on a
         data set, with the message of the error.
 
+    Raises
+    ------
+    BusyError
+        If another process carries out some of the same for the same file.  Processes with
+        different methods or data sets may share a file.
+
     Notes
     -----
     An interrupt from the keyboard is passed on to the threads, and raised here once they have
     ended or `grace` is over.
     """
     threads = thread_count(n_jobs)
+    jobs = list(all_jobs(study, data))
     with (
+        Claims(path, (f"{study.name}: {job.label}" for job in jobs)),
         Journal(path) as journal,
         _Views(path, study) as views,
         progress or progress_for() as display,
     ):
         if journal.repaired:
             display.say(f"cut off {journal.repaired} bytes of a torn line at the end of {path}")
-        todo = _unfinished(all_jobs(study, data), journal, views)
+        todo = _unfinished(jobs, journal, views)
         if not todo:
             return []
         todo.sort(key=lambda job: job.total, reverse=True)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
+_STEP = 0.02  # seconds between looks at the threads
 
 
 class Workers(Generic[T]):
@@ -37,10 +38,11 @@ class Workers(Generic[T]):
         self._jobs: queue.SimpleQueue[T] = queue.SimpleQueue()
         self._stop = threading.Event()
         self._errors: list[BaseException] = []
-        # Threads say themselves that they have ended: in Python 3.11, a `join` that is interrupted
-        # takes a running thread for ended.
-        self._ended = [threading.Event() for _ in range(count)]
-        self._threads = [threading.Thread(target=self._loop, args=(e,)) for e in self._ended]
+        # A thread takes itself out when it ends.  This needs no lock, which an interrupt could
+        # leave locked, and no `join`, which in Python 3.11 takes a running thread for ended if it
+        # is interrupted.
+        self._running = set(range(count))
+        self._threads = [threading.Thread(target=self._loop, args=(n,)) for n in range(count)]
 
     def run(self, jobs: Iterable[T]) -> None:
         """Do all jobs; the first error in a thread ends them all and is raised here."""
@@ -49,9 +51,8 @@ class Workers(Generic[T]):
         try:
             for thread in self._threads:
                 thread.start()
-            for ended in self._ended:
-                while not ended.wait(0.2):  # a wait without limit could not be interrupted
-                    pass
+            while self._running:  # a wait without limit could not be interrupted
+                time.sleep(_STEP)
         except KeyboardInterrupt:
             self._end()
             raise
@@ -60,7 +61,7 @@ class Workers(Generic[T]):
         if self._errors:
             raise self._errors[0]
 
-    def _loop(self, ended: threading.Event) -> None:
+    def _loop(self, number: int) -> None:
         try:
             while not self._stop.is_set():
                 try:
@@ -72,21 +73,19 @@ class Workers(Generic[T]):
             self._errors.append(error)
             self._stop.set()
         finally:
-            ended.set()
+            self._running.discard(number)
 
     def _end(self) -> None:
         """Interrupt the threads and wait for them."""
         self._stop.set()
-        for thread, ended in zip(self._threads, self._ended, strict=True):
-            if thread.ident is None:  # not even started
-                ended.set()
-            elif not ended.is_set():
-                _interrupt(thread)
-        limit = None if self._grace is None else time.monotonic() + self._grace
-        for ended in self._ended:
-            while not ended.wait(0.05):
-                if limit is not None and time.monotonic() > limit:
-                    return
+        for number in list(self._running):
+            if self._threads[number].ident is None:  # not even started
+                self._running.discard(number)
+            else:
+                _interrupt(self._threads[number])
+        limit = float("inf") if self._grace is None else time.monotonic() + self._grace
+        while self._running and time.monotonic() < limit:
+            time.sleep(_STEP)
 
 
 def _interrupt(thread: threading.Thread) -> None:

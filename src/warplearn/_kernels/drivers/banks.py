@@ -166,6 +166,7 @@ def _add_to_bank(lone, plan, cost, series, case, m, matrix, block, factors, chos
         cost,
         Operands(x, case * series.stride, matrix, ZERO, stride, m),
         Ends(room.last_rows, k, k),
+        room.limits,
         Trace(room.steps[block], room.marks, room.cells),
         chosen,
         factors,

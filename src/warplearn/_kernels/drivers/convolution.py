@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 from numpy.typing import NDArray
 
 from warplearn._kernels.drivers.evaluate import MASK_DTYPES
@@ -27,7 +27,7 @@ from warplearn._kernels.recursion.grid import (
     room_for_limits,
 )
 from warplearn._kernels.simd.arrays import aligned_empty, fill, flat
-from warplearn._kernels.simd.compiling import inlined, inner
+from warplearn._kernels.simd.compiling import entry, inlined, inner, parallel_entry
 from warplearn._kernels.simd.constants import NO, ZERO, Static, constants, value_of
 from warplearn._kernels.simd.target import lanes_for
 from warplearn._kernels.simd.threads import in_threads, thread_count
@@ -221,19 +221,20 @@ def _run_task(plan, cost, windows, filters, output, task, tasks):
                 _read_upstream(unit * positions, many, room, output.upstream)
                 gradients = Gradients(slopes, 0, to_w, w_start, lane_values)
                 backward(
-                    config, wanted, cost, operands, ends, trace, chosen, lane_values, gradients
-                )
+                    config, wanted, cost, operands, ends, limits, trace, chosen, lane_values,
+                    gradients,
+                )  # fmt: skip
         if value_of(plan.series):
             _add_block(windows, k, filled, room, output.to_x)
 
 
-@njit(nogil=True, cache=True)
+@entry
 def _run_serial(plan, cost, windows, filters, output, tasks):
     for task in range(tasks):
         _run_task(plan, cost, windows, filters, output, task, tasks)
 
 
-@njit(nogil=True, cache=True, parallel=True)
+@parallel_entry
 def _run_parallel(plan, cost, windows, filters, output, tasks):
     for task in prange(tasks):
         _run_task(plan, cost, windows, filters, output, np.int64(task), tasks)

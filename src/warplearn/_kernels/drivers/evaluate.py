@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 from numpy.typing import NDArray
 
 from warplearn._kernels.drivers.blocks import pack, unpack_lane
@@ -31,7 +31,7 @@ from warplearn._kernels.recursion.grid import (
     room_for_limits,
 )
 from warplearn._kernels.simd.arrays import aligned_empty, fill, flat
-from warplearn._kernels.simd.compiling import inlined, inner
+from warplearn._kernels.simd.compiling import entry, inlined, inner, parallel_entry
 from warplearn._kernels.simd.constants import NO, YES, ZERO, Static, constants, value_of
 from warplearn._kernels.simd.target import lanes_for
 from warplearn._kernels.simd.threads import in_threads, thread_count
@@ -139,14 +139,23 @@ def _room(config, wanted, size, like):
 
 @inner
 def _room_for_steps(config, wanted, most_rows, most_columns, mask):
-    """Work space for the steps of paths and the way back."""
+    """Work space for the steps of paths and the way back; that for steps in a band comes later."""
     padded = padded_rows(most_rows)
     most_cells = min(padded * most_columns, value_of(config.lanes) * (padded + most_columns))
+    complete = value_of(config.traced) and not value_of(config.banded)
     return Trace(
-        np.empty(2 * padded * most_columns if value_of(config.traced) else 0, mask.dtype),
+        np.empty(2 * padded * most_columns if complete else 0, mask.dtype),
         np.empty(most_columns, np.int64),
         np.empty((most_cells if value_of(wanted.cells) else 0, 3), np.int64),
     )
+
+
+@inner
+def _with_room_for(cells, trace, mask):
+    """Work space with room for the steps of some cells."""
+    if len(trace.steps) >= 2 * cells:
+        return trace
+    return Trace(np.empty(2 * cells, mask.dtype), trace.marks, trace.cells)
 
 
 @inner
@@ -249,7 +258,7 @@ def _run_task(plan, cost, laned, shared, grids, output, task, tasks):
     most_rows, most_columns = lengths.max(), columns.max()
     room = _room(config, wanted, laned.stride, output.values)
     trace = _room_for_steps(config, wanted, most_rows, most_columns, output.mask)
-    work = Work(aligned_empty(most_columns * count, output.values), trace.steps)
+    kept = aligned_empty(most_columns * count, output.values)
     limits = room_for_limits(lanes, config.banded, most_rows, output.values)
     size = laned.stride
 
@@ -284,7 +293,10 @@ def _run_task(plan, cost, laned, shared, grids, output, task, tasks):
                 ends = Ends(room.last_rows, lengths[item], lengths[item])
             if value_of(config.banded) and not (batch and limited == operands.m):
                 limited = operands.m
-                lane_limits(lanes, band, room.rows, ends.longest, limited, limits)
+                cells = lane_limits(lanes, band, room.rows, ends.longest, limited, limits)
+                if value_of(config.traced):
+                    trace = _with_room_for(cells, trace, output.mask)
+            work = Work(kept, trace.steps)
             result = _scores(config, cost, laned, operands, ends, limits, work, room, at_once)
             store(room.values, 0, result)
             _write_values(laned, item, grids.triangular, first, filled, room, output)
@@ -292,8 +304,9 @@ def _run_task(plan, cost, laned, shared, grids, output, task, tasks):
                 chosen = _read_upstream(laned, item, first, filled, room, output)
                 gradients = _gradients(config, operands, room, output, task)
                 listed = backward(
-                    config, wanted, cost, operands, ends, trace, chosen, room.upstream, gradients
-                )
+                    config, wanted, cost, operands, ends, limits, trace, chosen, room.upstream,
+                    gradients,
+                )  # fmt: skip
                 if value_of(wanted.cells):
                     _write_paths(laned, first, filled, trace.cells, listed, output)
         if _laned_wanted(config, wanted):
@@ -301,14 +314,14 @@ def _run_task(plan, cost, laned, shared, grids, output, task, tasks):
                 unpack_lane(lanes, room.slopes, lane, size, output.to_laned, room.starts[lane])
 
 
-@njit(nogil=True, cache=True)
+@entry
 def run_serial(plan, cost, laned, shared, grids, output, tasks):
     """All tasks, one after the other."""
     for task in range(tasks):
         _run_task(plan, cost, laned, shared, grids, output, task, tasks)
 
 
-@njit(nogil=True, cache=True, parallel=True)
+@parallel_entry
 def run_parallel(plan, cost, laned, shared, grids, output, tasks):
     """All tasks, side by side in threads."""
     for task in prange(tasks):

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from warplearn._kernels.drivers.components import (
     model_mistake,
@@ -17,7 +16,7 @@ from warplearn._kernels.drivers.components import (
     with_parameters,
 )
 from warplearn._kernels.simd.arrays import fill
-from warplearn._kernels.simd.compiling import inlined
+from warplearn._kernels.simd.compiling import entry, inlined
 
 # Why a model's training ended.
 RUNNING, PERFECT, STALE, DIVERGED = 0, 1, 2, 3
@@ -58,7 +57,7 @@ class Progress(NamedTuple):
     epochs: Any
 
 
-@njit(nogil=True, cache=True)
+@entry
 def judge(t, risks, mistakes, rules, progress, better):
     """After epoch t: which models are at their best (`better`), and which are at their end."""
     for model in range(len(risks)):
@@ -94,7 +93,7 @@ def add_losses(loss, loss_parameters, size, y, f, weight, risks, mistakes):
         mistakes[model] += model_mistake(own, y, f, model * size, size)
 
 
-@njit(nogil=True, cache=True)
+@entry
 def risks_of(loss, loss_parameters, size, y, f, weights, risks, mistakes):
     """Weighted mean loss and number of mistakes of each model."""
     fill(risks, 0.0)
@@ -107,7 +106,7 @@ def risks_of(loss, loss_parameters, size, y, f, weights, risks, mistakes):
         risks[model] /= total
 
 
-@njit(nogil=True, cache=True)
+@entry
 def slopes_of(loss, loss_parameters, size, y, f, slopes):
     """Slopes of the loss for a table of outputs (cases, units); `y` are the targets."""
     for case in range(len(f)):

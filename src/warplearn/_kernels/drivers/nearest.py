@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 from numpy.typing import NDArray
 
 from warplearn._kernels.drivers.blocks import pack
@@ -31,7 +31,7 @@ from warplearn._kernels.recursion.grid import (
 )
 from warplearn._kernels.recursion.local import Squared
 from warplearn._kernels.simd.arrays import aligned_empty, flat
-from warplearn._kernels.simd.compiling import inlined, inner
+from warplearn._kernels.simd.compiling import entry, inlined, inner, parallel_entry
 from warplearn._kernels.simd.constants import NO, ZERO, Static, constants, value_of
 from warplearn._kernels.simd.target import lanes_for
 from warplearn._kernels.simd.threads import in_threads, thread_count
@@ -130,7 +130,7 @@ def _cells(banded, band, k, m, rows, first, last):
     return count
 
 
-@njit(nogil=True, cache=True)
+@entry
 def _all_cells(banded, band, lengths, columns, skip, unique, counts):
     """How many cells the grids of all pairs have."""
     longest = max(lengths.max(), columns.max())
@@ -290,13 +290,13 @@ def _run_task(plan, cost, train, queries, search, output, task, tasks):
             mark = -best[-1] / margin
 
 
-@njit(nogil=True, cache=True)
+@entry
 def _run_serial(plan, cost, train, queries, search, output, tasks):
     for task in range(tasks):
         _run_task(plan, cost, train, queries, search, output, task, tasks)
 
 
-@njit(nogil=True, cache=True, parallel=True)
+@parallel_entry
 def _run_parallel(plan, cost, train, queries, search, output, tasks):
     for task in prange(tasks):
         _run_task(plan, cost, train, queries, search, output, task, tasks)

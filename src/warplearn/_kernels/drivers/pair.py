@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from warplearn._kernels.drivers.evaluate import MASK_DTYPES
@@ -20,7 +19,7 @@ from warplearn._kernels.recursion.lone import (
     room_for_grid,
 )
 from warplearn._kernels.simd.arrays import aligned_empty, flat
-from warplearn._kernels.simd.compiling import inner
+from warplearn._kernels.simd.compiling import entry, inner
 from warplearn._kernels.simd.constants import NO, YES, Static, value_of
 from warplearn._kernels.simd.target import pair_lanes
 
@@ -61,7 +60,7 @@ def _by_channels(count, y, m, channels):
     return result
 
 
-@njit(nogil=True, cache=True)
+@entry
 def _score_pair(config, cost, x, y, band, mask):
     """Score of the best path; `x` and `y` are flat, elements (time, channel)."""
     count, channels = value_of(config.lanes), value_of(config.channels)

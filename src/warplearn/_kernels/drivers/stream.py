@@ -7,14 +7,14 @@ last column is the score of the series seen so far.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from warplearn._kernels.recursion.forward import Config, cell
+from warplearn._kernels.simd.compiling import entry
 from warplearn._kernels.simd.constants import NO, value_of
 from warplearn._kernels.simd.vector import BATCH, load, splat, store
 
 
-@njit(nogil=True, cache=True)
+@entry
 def advance(lanes, channels, cost, samples, matrices, row, kept, values):
     """Take one sample of each stream.
 

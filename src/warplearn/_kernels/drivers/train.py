@@ -20,7 +20,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
 from warplearn._kernels.drivers.banks import (
     add_gradient,
@@ -32,7 +32,7 @@ from warplearn._kernels.drivers.components import model_slopes, rate_at, with_pa
 from warplearn._kernels.drivers.judging import RUNNING, Progress, add_losses, judge
 from warplearn._kernels.drivers.weights import blend, fold, penalties, project, shrink, unit_of
 from warplearn._kernels.simd.arrays import aligned_empty, fill
-from warplearn._kernels.simd.compiling import inlined, inner
+from warplearn._kernels.simd.compiling import entry, inlined, inner, parallel_entry
 from warplearn._kernels.simd.constants import ZERO, value_of
 
 _TABLE_ROWS = 256
@@ -453,7 +453,7 @@ def _train_task(
         _keep_best(plan, models, judged, bias, weights, verdict.better, lanes)
 
 
-@njit(nogil=True, cache=True)
+@entry
 def train_serial(
     plan, components, series, grids, models, examples, weights, rules, progress, history, run
 ):
@@ -465,7 +465,7 @@ def train_serial(
         )  # fmt: skip
 
 
-@njit(nogil=True, cache=True, parallel=True)
+@parallel_entry
 def train_parallel(
     plan, components, series, grids, models, examples, weights, rules, progress, history, run
 ):

@@ -7,10 +7,9 @@ a task has a single matrix (see `lone`), all lanes of its block belong to the on
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from warplearn._kernels.drivers.components import penalty_slope, penalty_value
-from warplearn._kernels.simd.compiling import inlined, inner
+from warplearn._kernels.simd.compiling import entry, inlined, inner
 from warplearn._kernels.simd.constants import value_of
 from warplearn._kernels.simd.vector import absolute, like, load, store, where
 from warplearn._kernels.simd.vector import total as sum_of
@@ -66,7 +65,7 @@ def penalties(lanes, penalty, matrix, out):
     store(out, 0, total)
 
 
-@njit(nogil=True, cache=True)
+@entry
 def penalty_of(lanes, penalty, weights, slopes):
     """The penalty of weights, and its derivative; their number is a multiple of the lanes."""
     total = like(load(lanes, weights, 0), 0.0)

@@ -20,13 +20,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit, prange, types
+from numba import prange, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from warplearn._kernels.simd.arrays import aligned_empty, fill, flat
-from warplearn._kernels.simd.compiling import inlined, inner
+from warplearn._kernels.simd.compiling import entry, inlined, inner, parallel_entry
 from warplearn._kernels.simd.constants import Static, constants, value_of
 from warplearn._kernels.simd.target import register_lanes
 from warplearn._kernels.simd.threads import in_threads, thread_count
@@ -411,19 +411,19 @@ def _features_task(plan, geometry, series, filters, table, task, tasks):
                 )  # fmt: skip
 
 
-@njit(nogil=True, cache=True)
+@entry
 def _features_serial(plan, geometry, series, filters, table, tasks):
     for task in range(tasks):
         _features_task(plan, geometry, series, filters, table, task, tasks)
 
 
-@njit(nogil=True, cache=True, parallel=True)
+@parallel_entry
 def _features_parallel(plan, geometry, series, filters, table, tasks):
     for task in prange(tasks):
         _features_task(plan, geometry, series, filters, table, np.int64(task), tasks)
 
 
-@njit(nogil=True, cache=True)
+@entry
 def _outputs_on(plan, geometry, series, filters, cases, result, positions):
     """The outputs of group i on the series `cases[i]`."""
     lengths, groups, stride = series.lengths, filters.groups, geometry.positions
@@ -440,7 +440,7 @@ def _outputs_on(plan, geometry, series, filters, cases, result, positions):
                 result[i, g, p] = outputs[g * stride + p]
 
 
-@njit(nogil=True, cache=True)
+@entry
 def centre_columns(groups, elasticities, weights):
     """Take the mean from each column of each matrix, channel by channel; k = 1 stays as it is."""
     for i in range(len(groups)):

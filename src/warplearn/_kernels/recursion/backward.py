@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from warplearn._kernels.recursion.forward import steps_of
 from warplearn._kernels.recursion.local import gradient
 from warplearn._kernels.simd.compiling import inlined, inner
 from warplearn._kernels.simd.constants import ZERO, Static, constants, value_of
@@ -103,14 +104,24 @@ def _gather(config, wanted, cost, operands, gradients, i, j, here, factor):
 
 
 @inlined
-def _prepare(trace, m, longest):
-    """No marks yet; and along the edges there is one way only, also where scores overflowed."""
+def _prepare(config, trace, hull, m, longest):
+    """No marks yet; and no step leads out of the grid or the band, also where scores overflowed."""
     steps, marks = trace.steps, trace.marks
+    low_before, high_before = 0, -1
     for i in range(longest):
-        steps[2 * i * m] = ~steps.dtype.type(0)
-        steps[2 * i * m + 1] = 0
-    for j in range(1, m):
-        steps[2 * j] = 0
+        low, high = 0, m - 1
+        if value_of(config.banded):
+            low, high = hull[i, 0], hull[i, 3]
+        start = steps_of(config, hull, m, i)
+        # In columns that the row above does not have, the way is to the left, or diagonally.
+        for j in range(high_before + 1, high + 1):
+            if j > high_before + 1 or i == 0:
+                steps[2 * (start + j)] = 0
+            steps[2 * (start + j) + 1] = ~steps.dtype.type(0)
+        steps[2 * (start + low)] = ~steps.dtype.type(0)
+        if low == low_before:
+            steps[2 * (start + low) + 1] = 0
+        low_before, high_before = low, high
     for j in range(m):
         marks[j] = 0
 
@@ -126,12 +137,12 @@ def _ending(lanes, last_rows, i):
 
 
 @inner
-def backward(config, wanted, cost, operands, ends, trace, chosen, upstream, gradients):
+def backward(config, wanted, cost, operands, ends, limits, trace, chosen, upstream, gradients):
     """Visit the active paths of the lanes whose bit is set in `chosen`.
 
     Parameters
     ----------
-    config, cost, operands, ends
+    config, cost, operands, ends, limits
         As for `forward`.
     wanted : Wanted
     trace : Trace
@@ -147,9 +158,9 @@ def backward(config, wanted, cost, operands, ends, trace, chosen, upstream, grad
     """
     # Arrays are taken out of their tuples before the loops, which would count references to them.
     lanes, m, last_rows, longest = config.lanes, operands.m, ends.last_rows, ends.longest
-    steps, marks, cells = trace.steps, trace.marks, trace.cells
+    steps, marks, cells, hull = trace.steps, trace.marks, trace.cells, limits.hull
     factor = load(lanes, upstream, 0)
-    _prepare(trace, m, longest)
+    _prepare(config, trace, hull, m, longest)
     count = 0
     low, high = m, -1  # columns that hold marks of the row at hand
     for i in range(longest - 1, -1, -1):
@@ -159,9 +170,10 @@ def backward(config, wanted, cost, operands, ends, trace, chosen, upstream, grad
             if arrived:
                 high = m - 1
         crossed = ZERO  # lanes that left the cell to the right diagonally
+        start = steps_of(config, hull, m, i)
         j = high
         while j >= low or arrived | crossed:
-            column, word = np.uint64(j), 2 * (i * m + j)  # unsigned, no index counts from the end
+            column, word = np.uint64(j), 2 * (start + j)  # unsigned, no index counts from the end
             here = marks[column] | arrived
             above = np.int64(steps[np.uint64(word)])
             diagonal = np.int64(steps[np.uint64(word + 1)])

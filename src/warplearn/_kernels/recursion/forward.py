@@ -90,7 +90,7 @@ class Ends(NamedTuple):
 class Work(NamedTuple):
     """Work space of the recursion.
 
-    `kept` holds m vectors, the row above.  `steps` holds 2 m masks a row, for rows rounded up to a
+    `kept` holds m vectors, the row above.  `steps` holds two masks a cell, for rows rounded up to a
     multiple of `grid.ROWS`; it is empty unless the steps are recorded.
     """
 
@@ -99,12 +99,12 @@ class Work(NamedTuple):
 
 
 class Stripe(NamedTuple):
-    """Four rows of m columns, from `row` on: where the elements of each start in x and in w."""
+    """Four rows from `row` on: where the elements of each start in x and in w, and its steps."""
 
     row: int
-    m: int
     x: tuple[int, int, int, int]
     w: tuple[int, int, int, int]
+    steps: tuple[int, int, int, int]
 
 
 class Column(NamedTuple):
@@ -168,7 +168,7 @@ def _no_more_rows(short, config, masked, cost, x, w, stripe, limits, steps, j, s
 
 
 def _third_and_fourth(short, config, masked, cost, x, w, stripe, limits, steps, j, second, column):
-    m, row = stripe.m, stripe.row
+    row = stripe.row
     at, lanes = j * value_of(config.channels), config.lanes
     third = cell(
         config, cost, x, stripe.x[2], w, stripe.w[2] + at, second, column.second, column.third
@@ -179,8 +179,8 @@ def _third_and_fourth(short, config, masked, cost, x, w, stripe, limits, steps, 
     )
     fourth = _inside(lanes, masked, limits, row + 3, j, fourth)
     if value_of(config.traced):
-        record_step(steps, (row + 2) * m + j, second, column.second, column.third)
-        record_step(steps, (row + 3) * m + j, third, column.third, column.fourth)
+        record_step(steps, stripe.steps[2] + j, second, column.second, column.third)
+        record_step(steps, stripe.steps[3] + j, third, column.third, column.fourth)
     return third, fourth
 
 
@@ -190,9 +190,10 @@ switch(_two_more_rows, _no_more_rows, _third_and_fourth)
 @inlined
 def _sweep(config, masked, cost, x, w, stripe, limits, kept, steps, start, stop, column):
     """Columns `start` to `stop` of the rows of a stripe, after `column`; returns the last one."""
-    lanes, d, m, row = config.lanes, value_of(config.channels), stripe.m, stripe.row
+    lanes, d, row = config.lanes, value_of(config.channels), stripe.row
     x_first, x_second = stripe.x[0], stripe.x[1]
     w_first, w_second = stripe.w[0], stripe.w[1]
+    first_steps, second_steps = stripe.steps[0], stripe.steps[1]
     short = is_short(lanes, kept)
     # Variables of their own, not a tuple: LLVM then keeps the values in registers.
     above, before_first, before_second = column.above, column.first, column.second
@@ -206,8 +207,8 @@ def _sweep(config, masked, cost, x, w, stripe, limits, kept, steps, start, stop,
         )
         second = _inside(lanes, masked, limits, row + 1, j, second)
         if value_of(config.traced):
-            record_step(steps, row * m + j, up, above, before_first)
-            record_step(steps, (row + 1) * m + j, first, before_first, before_second)
+            record_step(steps, first_steps + j, up, above, before_first)
+            record_step(steps, second_steps + j, first, before_first, before_second)
         before = Column(above, before_first, before_second, before_third, before_fourth)
         before_third, before_fourth = _two_more_rows(
             short, config, masked, cost, x, w, stripe, limits, steps, j, second, before
@@ -227,15 +228,27 @@ def begin(lanes, m, kept):
 
 
 @inlined
-def _stripe_at(operands, channels, i, longest):
+def steps_of(config, hull, m, i):
+    """Where the steps of row i stand, as if it had a column 0."""
+    return hull[i, 4] if value_of(config.banded) else i * m
+
+
+@inlined
+def _stripe_at(config, operands, hull, i, longest):
     """The rows from i on.  Those behind the end repeat the last: no value comes from them."""
-    d, x_start, w_start, stride = channels, operands.x_start, operands.w_start, operands.w_stride
+    d, m = value_of(config.channels), operands.m
+    x_start, w_start, stride = operands.x_start, operands.w_start, operands.w_stride
     i1, i2, i3 = min(i + 1, longest - 1), min(i + 2, longest - 1), min(i + 3, longest - 1)
     return Stripe(
         i,
-        operands.m,
         (x_start + i * d, x_start + i1 * d, x_start + i2 * d, x_start + i3 * d),
         (w_start + i * stride, w_start + i1 * stride, w_start + i2 * stride, w_start + i3 * stride),
+        (
+            steps_of(config, hull, m, i),
+            steps_of(config, hull, m, i + 1),
+            steps_of(config, hull, m, i + 2),
+            steps_of(config, hull, m, i + 3),
+        ),
     )
 
 
@@ -259,14 +272,14 @@ def advance(config, cost, operands, ends, limits, work, start, stop_row, result)
     # Arrays are taken out of their tuples before the loops, which would count references to them.
     x, w, kept, steps, hull = operands.x, operands.w, work.kept, work.steps, limits.hull
     lanes, m, longest = config.lanes, operands.m, ends.longest
-    count, d = value_of(lanes), value_of(config.channels)
+    count = value_of(lanes)
     rows = 2 + 2 * value_of(is_short(lanes, kept))
     nothing = splat(lanes, kept.dtype.type(-np.inf))
     # Every path starts from the corner before (0, 0).
     above = splat(lanes, kept.dtype.type(0)) if start == 0 else nothing
     end = load(lanes, ends.last_rows, 0)
     for i in range(start, stop_row, rows):
-        stripe = _stripe_at(operands, d, i, longest)
+        stripe = _stripe_at(config, operands, hull, i, longest)
         first, inner, outer, stop = 0, 0, m, m
         if value_of(config.banded):
             last = min(i + rows, longest) - 1

@@ -18,10 +18,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from warplearn._kernels.simd.arrays import aligned_empty
-from warplearn._kernels.simd.compiling import inner
+from warplearn._kernels.simd.compiling import entry, inner
 from warplearn._kernels.simd.constants import value_of
 
 
@@ -37,9 +36,10 @@ ROWS = 4  # of a grid are computed at once, at most
 
 
 class Limits(NamedTuple):
-    """The band of a block: first and last column (row, lane), and the hull (row, 4) of these.
+    """The band of a block: first and last column (row, lane), and the hull (row, 5) of these.
 
-    The columns of `hull` are outer low, inner low, inner high, outer high.
+    The columns of `hull` are outer low, inner low, inner high, outer high, and the place of the
+    row's steps: those of column j are at `place + j`.  So only cells that exist take up memory.
     """
 
     low: Any
@@ -47,13 +47,13 @@ class Limits(NamedTuple):
     hull: Any
 
 
-@njit(nogil=True, cache=True)
+@entry
 def radius_on(band, k, m):
     """The radius on a k x m grid; the tiny term forgives the rounding of shares like 0.29."""
     return band.cells + int(band.share * max(k, m) + 1e-9)
 
 
-@njit(nogil=True, cache=True)
+@entry
 def row_limits(band, k, m, low, high):
     """First and last column of each row, by stepping: both only ever move to the right."""
     reach = radius_on(band, k, m) * (min(k, m) - 1)
@@ -68,7 +68,7 @@ def row_limits(band, k, m, low, high):
         high[i] = last
 
 
-@njit(nogil=True, cache=True)
+@entry
 def leaves_no_path(band, k, m):
     """Whether the band cuts every warping path of a k x m grid."""
     low, high = np.empty(k, np.int64), np.empty(k, np.int64)
@@ -94,14 +94,15 @@ def room_for_limits(lanes, banded, rows, like):
     rows = rows + ROWS if value_of(banded) else 0
     size = rows * value_of(lanes)
     low, high = aligned_empty(size, like), aligned_empty(size, like)
-    return Limits(low, high, np.empty((rows, 4), np.int64))
+    return Limits(low, high, np.empty((rows, 5), np.int64))
 
 
 @inner
 def lane_limits(lanes, band, rows, longest, m, limits):
     """Fill in the limits of a block whose lanes have `rows` rows.
 
-    Rows behind the end of a lane repeat its last row, which keeps the hull tight.
+    Rows behind the end of a lane repeat its last row, which keeps the hull tight.  Returns the
+    number of cells whose steps may be recorded.
     """
     count, low, high, hull = value_of(lanes), limits.low, limits.high, limits.hull
     first, last = np.empty(longest, np.int64), np.empty(longest, np.int64)
@@ -123,3 +124,17 @@ def lane_limits(lanes, band, rows, longest, m, limits):
         hull[i, 1] = inner_low
         hull[i, 2] = inner_high
         hull[i, 3] = outer_high
+    return _place_steps(longest, hull)
+
+
+@inner
+def _place_steps(longest, hull):
+    """Put the steps of rows behind each other; rows that are swept at once have equal columns."""
+    cells = 0
+    for i in range(0, longest, ROWS):
+        first = hull[i, 0]
+        width = hull[min(i + ROWS, longest) - 1, 3] + 1 - first
+        for row in range(i, i + ROWS):
+            hull[row, 4] = cells - first
+            cells += width
+    return cells

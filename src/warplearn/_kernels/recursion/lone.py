@@ -14,12 +14,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from warplearn._kernels.recursion.forward import record_step
 from warplearn._kernels.recursion.local import score
 from warplearn._kernels.simd.arrays import aligned_empty, fill
-from warplearn._kernels.simd.compiling import inlined, inner
+from warplearn._kernels.simd.compiling import entry, inlined, inner
 from warplearn._kernels.simd.constants import Static, constants, value_of
 from warplearn._kernels.simd.vector import (
     last_lane,
@@ -64,7 +63,7 @@ class Stripes(NamedTuple):
     begins: Any
 
 
-@njit(nogil=True, cache=True)
+@entry
 def skewed_size(count, n, m):
     """The size of a skewed n x m matrix."""
     return (m + count - 1) // count * (n + count - 1) * count
@@ -76,7 +75,7 @@ def steps_of_stripe(count, skewed, m):
     return len(skewed) // ((m + count - 1) // count * count)
 
 
-@njit(nogil=True, cache=True)
+@entry
 def skew(count, matrix, n, m, skewed):
     """Store an n x m matrix in skewed form, which may have room for more rows; these are 0."""
     fill(skewed, 0)
@@ -87,7 +86,7 @@ def skew(count, matrix, n, m, skewed):
             skewed[step * count + j % count] = matrix[i * m + j]
 
 
-@njit(nogil=True, cache=True)
+@entry
 def unskew(count, skewed, n, m, matrix):
     """The inverse of `skew`."""
     length = steps_of_stripe(count, skewed, m)

@@ -1,14 +1,19 @@
 """How functions are compiled.
 
-Entry points, which Python calls, are decorated with `njit(nogil=True, cache=True)`.  All others are
-called by kernels only and are `inner` or `inlined`: compiling a function for calls from Python
-would often take longer than compiling the function itself.
+Entry points, which Python calls, are `entry` or `parallel_entry`, and kept on disk (`caching`).
+All others are called by kernels only and are `inner` or `inlined`: compiling a function for calls
+from Python would often take longer than compiling the function itself.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from numba import njit
 from numba.extending import register_jitable
+
+from warplearn._kernels.simd.caching import KernelCache
 
 _INTERNAL = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
@@ -20,3 +25,15 @@ inlined = njit(**_INTERNAL, forceinline=True)
 
 # For functions of users: Python can still call them, and kernels inline them.
 compilable = register_jitable(**INLINED)
+
+
+def entry(function: Callable[..., Any], *, parallel: bool = False) -> Any:
+    """Compile an entry point when it is called, unless it is on disk."""
+    compiled = njit(nogil=True, parallel=parallel)(function)
+    compiled._cache = KernelCache(function)
+    return compiled
+
+
+def parallel_entry(function: Callable[..., Any]) -> Any:
+    """An entry point whose loops over `prange` run in threads."""
+    return entry(function, parallel=True)

@@ -3,18 +3,12 @@
 `Static(16)` is an integer known to the compiler: a kernel that gets another one is compiled anew.
 `value_of` reads it, and `switch` lets it choose between implementations.  A class of named
 constants, decorated with `constants`, is one argument of a kernel.
-
-Numba keeps compiled kernels on disk, keyed by the types of their arguments.  It compares the time
-stamp of the entry point's file only, although other files are inlined there.  So the type of every
-`Static` carries a digest of the source of all kernels: after a change none of them is reused.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -37,14 +31,6 @@ Class = TypeVar("Class", bound=type)
 # The integer 0 where a variable starts with it and is then given to a function: from a literal
 # Numba first compiles the function for that literal.
 ZERO: Any = np.int64(0)
-
-
-def digest(*pieces: bytes) -> str:
-    """A short fingerprint of some bytes."""
-    return hashlib.blake2b(b"\0".join(pieces), digest_size=8).hexdigest()
-
-
-SOURCES = digest(*(p.read_bytes() for p in sorted(Path(__file__).parents[1].rglob("*.py"))))
 
 
 class Static:
@@ -76,7 +62,7 @@ class StaticType(types.Type):
 
     def __init__(self, value: int) -> None:
         self.value = value
-        super().__init__(name=f"Static({value}, {SOURCES})")
+        super().__init__(name=f"Static({value})")
 
 
 register_model(StaticType)(models.OpaqueModel)

@@ -3,7 +3,7 @@
 A *record* is a `NamedTuple` class of named numbers, such as a local score and its parameters.  A
 kernel gets the numbers, and the compiler chooses the functions that belong to the class (`record`).
 
-Numba keeps compiled kernels on disk, keyed by the types of their arguments.  The type of a record
+Compiled kernels are kept on disk, keyed by the types of their arguments.  The type of a record
 carries a digest of the code of its functions, and no reference to the class.  So a kernel compiled
 for a function that has changed since, or whose class is gone, is never reused.
 """
@@ -32,8 +32,8 @@ from numba.extending import (
     unbox,
 )
 
+from warplearn._kernels.simd.caching import digest
 from warplearn._kernels.simd.compiling import INLINED
-from warplearn._kernels.simd.constants import digest
 
 
 class RecordType(types.Type):

@@ -2,12 +2,20 @@
 
 Each kernel has a serial and a parallel entry point with the same arguments.  The parallel one takes
 longer to compile and is compiled only where it is used.
+
+Numba's threads do not survive a fork: GNU OpenMP ends a child that uses them.  So a process that
+was forked after threads had been started runs serial entry points only.  And Numba's own threads,
+the layer `workqueue`, abort the process if two Python threads use them at once.  So these take
+turns.
 """
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numba
@@ -40,6 +48,36 @@ def _configured() -> int:
     return 1 if n_jobs is None else int(n_jobs)
 
 
+class _Threads:
+    """Numba's threads, as far as this process may use them."""
+
+    def __init__(self) -> None:
+        self.lost = False
+        self.turn = threading.Lock()
+
+    def forget(self) -> None:
+        """In a process that was just forked: threads and locks were those of its parent."""
+        self.lost = self.lost or _layer() is not None
+        self.turn = threading.Lock()
+
+    def alone(self) -> AbstractContextManager[Any]:
+        """Let no other Python thread use the threads, if they cannot bear it."""
+        return self.turn if _layer() == "workqueue" else nullcontext()
+
+
+def _layer() -> str | None:
+    """The library that Numba has started threads with, if it has."""
+    try:
+        return str(numba.threading_layer())
+    except ValueError:
+        return None
+
+
+_THREADS = _Threads()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_THREADS.forget)
+
+
 def in_threads(
     serial: Callable[..., None],
     parallel: Callable[..., None],
@@ -47,12 +85,13 @@ def in_threads(
     threads: int,
 ) -> None:
     """Call one of the two entry points of a kernel."""
-    if threads == 1:
+    if threads == 1 or _THREADS.lost:
         serial(*arguments)
         return
-    before = numba.get_num_threads()
+    before = numba.get_num_threads()  # starts the threads
     numba.set_num_threads(threads)
     try:
-        parallel(*arguments)
+        with _THREADS.alone():
+            parallel(*arguments)
     finally:
         numba.set_num_threads(before)

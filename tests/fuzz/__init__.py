@@ -1,0 +1,1 @@
+"""Hard use, at random: inputs, files, processes."""
