@@ -105,7 +105,7 @@ def warping_path(x: Any, y: Any, band: BandLike = None, cost: Any = "squared") -
 
     Notes
     -----
-    Needs two bytes for each cell of the grid, or of the band where there is one.
+    Needs two bits for each cell of the grid, or of the band where there is one.
 
     Examples
     --------

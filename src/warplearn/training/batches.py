@@ -224,7 +224,7 @@ class Batches:
         whole_state = (self.status, self.mistakes, self.risk, self.stale, self.epochs)
         progress = Progress(*(whole[members] for whole in whole_state))
         better = np.zeros(len(own), np.bool_)
-        judge(self.epoch, risks, mistakes, rules_of(procedure.stopping), progress, better)
+        judge.py_func(self.epoch, risks, mistakes, rules_of(procedure.stopping), progress, better)
         for whole, latest in zip(whole_state, progress, strict=True):
             whole[members] = latest
         for each, improved in zip(own, better, strict=True):

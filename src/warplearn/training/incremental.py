@@ -238,6 +238,7 @@ class Bank:
             lone=Static(layout.lone),
             penalised=Static(penalised),
             scaled=Static(penalised and scales),
+            projected=Static(bool(group.procedure.max_norm)),
             averaged=Static(self.average),
         )
 

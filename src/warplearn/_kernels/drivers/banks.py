@@ -25,7 +25,7 @@ from warplearn._kernels.recursion.lone import (
     steps_of_stripe,
     unskew,
 )
-from warplearn._kernels.simd.arrays import aligned_empty, fill
+from warplearn._kernels.simd.arrays import aligned_empty, fill, largest
 from warplearn._kernels.simd.compiling import inner
 from warplearn._kernels.simd.constants import (
     NO,
@@ -35,6 +35,7 @@ from warplearn._kernels.simd.constants import (
     constants,
     switch,
     value_of,
+    when,
 )
 from warplearn._kernels.simd.vector import BANK, BATCH, store
 
@@ -53,7 +54,8 @@ class Plan(NamedTuple):
     banded, lone : Static
     penalised, scaled : Static
         Whether some model has a penalty; whether it is applied by a scale beside the matrices.
-    averaged : Static
+    projected, averaged : Static
+        Whether parameters are projected onto a ball; whether means over epochs are taken.
     """
 
     lanes: Static
@@ -63,6 +65,7 @@ class Plan(NamedTuple):
     lone: Static
     penalised: Static
     scaled: Static
+    projected: Static
     averaged: Static
 
 
@@ -105,7 +108,7 @@ class Room(NamedTuple):
 @inner
 def room_for_bank(plan, lengths, grids, matrices):
     """Uninitialized work space."""
-    count, m, n = value_of(plan.lanes), grids.m, lengths.max()
+    count, m, n = value_of(plan.lanes), grids.m, largest(lengths)
     values = aligned_empty(count, matrices)
     return Room(
         aligned_empty((m + 1) * count, matrices),
@@ -133,10 +136,9 @@ def _score_bank(lone, plan, cost, series, case, grids, matrices, room, f):
     config = Config(lanes, BANK, plan.channels, YES, plan.banded)
     fill(room.last_rows, k - 1)
     ends = Ends(room.last_rows, k, k)
-    if value_of(plan.banded):
-        fill(room.rows, k)
-        band = Band(grids.band_cells, grids.band_share)
-        lane_limits(lanes, band, room.rows, k, m, room.limits)
+    fill(room.rows, k)
+    band = Band(grids.band_cells, grids.band_share)
+    when(plan.banded, lane_limits, lanes, band, room.rows, k, m, room.limits)
     for block in range(len(matrices)):
         operands = Operands(series.values, start, matrices[block], ZERO, stride, m)
         work = Work(room.kept, room.steps[block])
@@ -225,7 +227,7 @@ def _fill_block(plan, series, cases, first, block):
 def score_cases(plan, cost, series, cases, grids, used, matrices, table):
     """Score some series, a row of `table` each: here lanes are series, some matrices at a time."""
     wide, count, d, m = plan.wide, value_of(plan.wide), value_of(plan.channels), grids.m
-    x, n = series.values, series.lengths.max()
+    x, n = series.values, largest(series.lengths)
     group = 1 if value_of(plan.lone) else min(_GROUP, value_of(plan.lanes))
     config = Config(wide, BATCH, plan.channels, NO, plan.banded)
     band = Band(grids.band_cells, grids.band_share)
@@ -243,8 +245,7 @@ def score_cases(plan, cost, series, cases, grids, used, matrices, table):
         _take_out(plan.lone, plan.lanes, matrices, first_unit, group, n, m, d, plain)
         for first in range(0, len(cases), count):
             ends = _fill_block(plan, series, cases, first, block)
-            if value_of(plan.banded):
-                lane_limits(wide, band, block.rows, ends.longest, m, limits)
+            when(plan.banded, lane_limits, wide, band, block.rows, ends.longest, m, limits)
             for unit in range(first_unit, min(first_unit + group, used)):
                 start = (unit - first_unit) * n * m * d
                 operands = Operands(block.values, ZERO, plain, start, m * d, m)

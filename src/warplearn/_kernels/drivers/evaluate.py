@@ -30,9 +30,18 @@ from warplearn._kernels.recursion.grid import (
     padded_rows,
     room_for_limits,
 )
-from warplearn._kernels.simd.arrays import aligned_empty, fill, flat
+from warplearn._kernels.simd.arrays import aligned_empty, fill, flat, largest
 from warplearn._kernels.simd.compiling import entry, inlined, inner, parallel_entry
-from warplearn._kernels.simd.constants import NO, YES, ZERO, Static, constants, value_of
+from warplearn._kernels.simd.constants import (
+    NO,
+    YES,
+    ZERO,
+    Static,
+    constants,
+    switch,
+    value_of,
+    when,
+)
 from warplearn._kernels.simd.target import lanes_for
 from warplearn._kernels.simd.threads import in_threads, thread_count
 from warplearn._kernels.simd.vector import BANK, BATCH, store
@@ -247,6 +256,51 @@ def _gradients(config, operands, room, output, task):
     return Gradients(shared, operands.x_start, room.slopes, ZERO, visits)
 
 
+class _Place(NamedTuple):
+    """The shared item, the task, and the first of the laned items and how many there are."""
+
+    item: int
+    task: int
+    first: int
+    filled: int
+
+
+@inner
+def _go_back(config, wanted, cost, operands, ends, limits, trace, laned, place, room, output):
+    """Gather what is wanted along the active paths of a block and a shared item."""
+    chosen = _read_upstream(laned, place.item, place.first, place.filled, room, output)
+    gradients = _gradients(config, operands, room, output, place.task)
+    listed = backward(
+        config, wanted, cost, operands, ends, limits, trace, chosen, room.upstream, gradients
+    )
+    when(wanted.cells, _write_paths, laned, place.first, place.filled, trace.cells, listed, output)
+
+
+@inner
+def _take_slopes(config, wanted, filled, size, room, output):
+    """Take the gradients of the laned items out of their lanes."""
+    if _laned_wanted(config, wanted):
+        for lane in range(filled):
+            unpack_lane(config.lanes, room.slopes, lane, size, output.to_laned, room.starts[lane])
+
+
+def _set_limits(banded, config, band, rows, ends, m, limits, trace, mask):
+    """Find the limits of a band, if there is one; returns work space with room for its steps."""
+    raise NotImplementedError
+
+
+def _no_limits(banded, config, band, rows, ends, m, limits, trace, mask):
+    return trace
+
+
+def _limits_of_lanes(banded, config, band, rows, ends, m, limits, trace, mask):
+    cells = lane_limits(config.lanes, band, rows, ends.longest, m, limits)
+    return _with_room_for(cells, trace, mask) if value_of(config.traced) else trace
+
+
+switch(_set_limits, _no_limits, _limits_of_lanes)
+
+
 @inner
 def _run_task(plan, cost, laned, shared, grids, output, task, tasks):
     config = Config(plan.lanes, plan.role, plan.channels, plan.traced, plan.banded)
@@ -255,7 +309,7 @@ def _run_task(plan, cost, laned, shared, grids, output, task, tasks):
     batch = value_of(config.role) == 1
     lengths, columns, w_stride = grids.lengths, grids.columns, grids.w_stride
     band = Band(grids.band_cells, grids.band_share)
-    most_rows, most_columns = lengths.max(), columns.max()
+    most_rows, most_columns = largest(lengths), largest(columns)
     room = _room(config, wanted, laned.stride, output.values)
     trace = _room_for_steps(config, wanted, most_rows, most_columns, output.mask)
     kept = aligned_empty(most_columns * count, output.values)
@@ -291,27 +345,28 @@ def _run_task(plan, cost, laned, shared, grids, output, task, tasks):
                 fill(room.rows, lengths[item])
                 fill(room.last_rows, lengths[item] - 1)
                 ends = Ends(room.last_rows, lengths[item], lengths[item])
-            if value_of(config.banded) and not (batch and limited == operands.m):
+            if not (batch and limited == operands.m):
                 limited = operands.m
-                cells = lane_limits(lanes, band, room.rows, ends.longest, limited, limits)
-                if value_of(config.traced):
-                    trace = _with_room_for(cells, trace, output.mask)
+                trace = _set_limits(
+                    config.banded,
+                    config,
+                    band,
+                    room.rows,
+                    ends,
+                    limited,
+                    limits,
+                    trace,
+                    output.mask,
+                )
             work = Work(kept, trace.steps)
             result = _scores(config, cost, laned, operands, ends, limits, work, room, at_once)
             store(room.values, 0, result)
             _write_values(laned, item, grids.triangular, first, filled, room, output)
-            if value_of(config.traced):
-                chosen = _read_upstream(laned, item, first, filled, room, output)
-                gradients = _gradients(config, operands, room, output, task)
-                listed = backward(
-                    config, wanted, cost, operands, ends, limits, trace, chosen, room.upstream,
-                    gradients,
-                )  # fmt: skip
-                if value_of(wanted.cells):
-                    _write_paths(laned, first, filled, trace.cells, listed, output)
-        if _laned_wanted(config, wanted):
-            for lane in range(filled):
-                unpack_lane(lanes, room.slopes, lane, size, output.to_laned, room.starts[lane])
+            when(
+                config.traced, _go_back, config, wanted, cost, operands, ends, limits, trace, laned,
+                _Place(item, task, first, filled), room, output,
+            )  # fmt: skip
+        when(config.traced, _take_slopes, config, wanted, filled, size, room, output)
 
 
 @entry

@@ -16,7 +16,7 @@ from warplearn._kernels.drivers.components import (
     with_parameters,
 )
 from warplearn._kernels.simd.arrays import fill
-from warplearn._kernels.simd.compiling import entry, inlined
+from warplearn._kernels.simd.compiling import entry, inlined, inner
 
 # Why a model's training ended.
 RUNNING, PERFECT, STALE, DIVERGED = 0, 1, 2, 3
@@ -57,31 +57,32 @@ class Progress(NamedTuple):
     epochs: Any
 
 
-@entry
+@inner
 def judge(t, risks, mistakes, rules, progress, better):
     """After epoch t: which models are at their best (`better`), and which are at their end."""
+    status, best_mistakes, best_risk = progress.status, progress.mistakes, progress.risk
     for model in range(len(risks)):
         better[model] = False
-        if progress.status[model] != RUNNING:
+        if status[model] != RUNNING:
             continue
+        risk, wrong = risks[model], mistakes[model]
         progress.epochs[model] = t + 1
-        if not np.isfinite(risks[model]):
-            progress.status[model] = DIVERGED
+        if not np.isfinite(risk):
+            status[model] = DIVERGED
             continue
-        fewer = mistakes[model] < progress.mistakes[model]
-        as_few = mistakes[model] == progress.mistakes[model]
-        lower = risks[model] < progress.risk[model]
-        by_much = risks[model] < progress.risk[model] - rules.tol
-        progressed = by_much if rules.by_risk else fewer
-        progress.stale[model] = 0 if progressed else progress.stale[model] + 1
+        fewer = wrong < best_mistakes[model]
+        lower = risk < best_risk[model]
+        progressed = risk < best_risk[model] - rules.tol if rules.by_risk else fewer
+        stale = 0 if progressed else progress.stale[model] + 1
+        progress.stale[model] = stale
+        as_few = wrong == best_mistakes[model]
         if lower if rules.by_risk else fewer or (as_few and lower):
             better[model] = True
-            progress.mistakes[model] = mistakes[model]
-            progress.risk[model] = risks[model]
-        if rules.stop_perfect and mistakes[model] == 0.0:
-            progress.status[model] = PERFECT
-        elif progress.stale[model] >= rules.patience:
-            progress.status[model] = STALE
+            best_mistakes[model], best_risk[model] = wrong, risk
+        if rules.stop_perfect and wrong == 0.0:
+            status[model] = PERFECT
+        elif stale >= rules.patience:
+            status[model] = STALE
 
 
 @inlined

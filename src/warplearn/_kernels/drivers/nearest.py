@@ -30,7 +30,7 @@ from warplearn._kernels.recursion.grid import (
     row_limits,
 )
 from warplearn._kernels.recursion.local import Squared
-from warplearn._kernels.simd.arrays import aligned_empty, flat
+from warplearn._kernels.simd.arrays import aligned_empty, flat, largest
 from warplearn._kernels.simd.compiling import entry, inlined, inner, parallel_entry
 from warplearn._kernels.simd.constants import NO, ZERO, Static, constants, value_of
 from warplearn._kernels.simd.target import lanes_for
@@ -133,7 +133,7 @@ def _cells(banded, band, k, m, rows, first, last):
 @entry
 def _all_cells(banded, band, lengths, columns, skip, unique, counts):
     """How many cells the grids of all pairs have."""
-    longest = max(lengths.max(), columns.max())
+    longest = max(largest(lengths), largest(columns))
     first, last = np.empty(longest, np.int64), np.empty(longest, np.int64)
     total = 0
     for q in range(len(columns)):
@@ -246,7 +246,7 @@ def _run_task(plan, cost, train, queries, search, output, task, tasks):
     lanes, count, d = plan.lanes, value_of(plan.lanes), value_of(plan.channels)
     band, margin = Band(search.band_cells, search.band_share), search.margin
     values, skip, cases = output.values, queries.skip, len(train.order)
-    most_rows, most_columns = train.lengths.max(), queries.lengths.max()
+    most_rows, most_columns = largest(train.lengths), largest(queries.lengths)
     room = _Room(
         aligned_empty(most_rows * d * count, values),
         np.empty(count, np.int64),

@@ -18,9 +18,9 @@ from warplearn._kernels.recursion.lone import (
     reversed_size,
     room_for_grid,
 )
-from warplearn._kernels.simd.arrays import aligned_empty, flat
+from warplearn._kernels.simd.arrays import aligned_empty, fill, flat
 from warplearn._kernels.simd.compiling import entry, inner
-from warplearn._kernels.simd.constants import NO, YES, Static, value_of
+from warplearn._kernels.simd.constants import NO, YES, Static, value_of, when
 from warplearn._kernels.simd.target import pair_lanes
 
 
@@ -36,10 +36,9 @@ def _stripes_of(config, band, k, m):
     """Which rows of each column exist; steps of a stripe follow those of the stripe before."""
     count = value_of(config.lanes)
     first, last = np.empty(m, np.int64), np.empty(m, np.int64)
-    for j in range(m):
-        first[j], last[j] = 0, k - 1
-    if value_of(config.banded):
-        row_limits(band, m, k, first, last)  # the band of the transposed grid
+    fill(first, 0)
+    fill(last, k - 1)
+    when(config.banded, row_limits, band, m, k, first, last)  # the band of the transposed grid
     begins = np.empty((m + count - 1) // count, np.int64)
     total = 0
     for stripe in range(len(begins)):
@@ -73,10 +72,9 @@ def _score_pair(config, cost, x, y, band, mask):
     w = _by_channels(count, y, m, channels)
     value = lone_forward(config, cost, reversed_x, k, w, m, stripes, room, steps)
     path = np.empty((k + m - 1 if value_of(config.traced) else 0, 2), np.int64)
-    length = 0
-    if value_of(config.traced):
-        length = lone_path(config.lanes, k, m, stripes.begins, steps, path)
-    return value, path[:length]
+    length = np.zeros(1, np.int64)
+    when(config.traced, lone_path, config.lanes, k, m, stripes.begins, steps, path, length)
+    return value, path[: length[0]]
 
 
 def score_pair(

@@ -33,7 +33,7 @@ from warplearn._kernels.drivers.judging import RUNNING, Progress, add_losses, ju
 from warplearn._kernels.drivers.weights import blend, fold, penalties, project, shrink, unit_of
 from warplearn._kernels.simd.arrays import aligned_empty, fill
 from warplearn._kernels.simd.compiling import entry, inlined, inner, parallel_entry
-from warplearn._kernels.simd.constants import ZERO, value_of
+from warplearn._kernels.simd.constants import ZERO, value_of, when
 
 _TABLE_ROWS = 256
 _SMALLEST_SCALE = 1e-3
@@ -225,6 +225,15 @@ def _set_rates(schedule, models, status, t, rates):
     return shrinks
 
 
+@inner
+def _any_running(models, status):
+    """Whether some model has not come to its end."""
+    for model in range(models.n_models):
+        if status[model] == RUNNING:
+            return True
+    return False
+
+
 @inlined
 def _read_targets(case, targets, target_of, y):
     """The targets of one example, an output each."""
@@ -248,21 +257,32 @@ def _find_slopes(loss, models, examples, case, bias, outputs):
 @inlined
 def _move_biases(plan, models, weight, weights, outputs, scratch):
     """Turn slopes into steps, and make those of the biases and of the scales."""
-    slopes, scale, rates = outputs.slopes, outputs.scale, outputs.rates
-    bias, lam, size = weights.bias, models.lam, models.size
-    units = models.n_models * size
-    folds = False
+    slopes, rates, bias = outputs.slopes, outputs.rates, weights.bias
+    units = models.n_models * models.size
     for unit in range(units):
         slopes[unit] *= -rates[unit] * weight
         bias[unit] += slopes[unit]
-        if value_of(plan.scaled):
-            scale[unit] *= 1.0 - 2.0 * rates[unit] * weight * lam[unit // size]
-            folds = folds or scale[unit] < _SMALLEST_SCALE
-    if value_of(plan.scaled):
-        if folds:
-            fold(plan.lone, plan.lanes, _SMALLEST_SCALE, scale, weights.matrices, scratch)
-        for unit in range(units):
-            slopes[unit] /= scale[unit]
+    when(plan.scaled, _move_scales, plan, models, weight, weights.matrices, outputs, scratch)
+
+
+@inner
+def _move_scales(plan, models, weight, matrices, outputs, scratch):
+    """Make the step of the penalty in the scales, and take these out of the slopes."""
+    slopes, scale, rates, lam, size = (
+        outputs.slopes,
+        outputs.scale,
+        outputs.rates,
+        models.lam,
+        models.size,
+    )
+    folds = False
+    for unit in range(models.n_models * size):
+        scale[unit] *= 1.0 - 2.0 * rates[unit] * weight * lam[unit // size]
+        folds = folds or scale[unit] < _SMALLEST_SCALE
+    if folds:
+        fold(plan.lone, plan.lanes, _SMALLEST_SCALE, scale, matrices, scratch)
+    for unit in range(models.n_models * size):
+        slopes[unit] /= scale[unit]
 
 
 @inlined
@@ -277,9 +297,11 @@ def _factors_of(plan, units, slopes, block, factors):
     return chosen
 
 
-@inlined
-def _shrink_block(plan, penalty, models, weight, rates, block, matrix, lanes):
-    """Make the step of the penalty in a block of matrices."""
+@inner
+def _shrink_block(plan, penalty, models, weight, rates, block, matrix, lanes, shrinks):
+    """Make the step of the penalty in a block of matrices, unless scales have made it."""
+    if value_of(plan.scaled) or not shrinks:
+        return
     units = models.n_models * models.size
     for lane in range(value_of(plan.lanes)):
         unit = unit_of(plan.lone, plan.lanes, block, lane)
@@ -300,10 +322,10 @@ def _step(plan, components, series, case, grids, models, examples, weights, outp
     for block in range(len(matrices)):
         matrix = matrices[block]
         chosen = _factors_of(plan, units, outputs.slopes, block, factors)
-        if value_of(plan.penalised) and shrinks and not value_of(plan.scaled):
-            _shrink_block(
-                plan, components.penalty, models, weight, outputs.rates, block, matrix, lanes
-            )
+        when(
+            plan.penalised, _shrink_block, plan, components.penalty, models, weight, outputs.rates,
+            block, matrix, lanes, shrinks,
+        )  # fmt: skip
         if chosen:
             add_gradient(
                 plan.lone, plan, cost, series, case, m, matrix, block, factors, chosen, room
@@ -314,19 +336,28 @@ def _step(plan, components, series, case, grids, models, examples, weights, outp
 def _finish_epoch(plan, models, weights, outputs, lanes, max_norm, in_mean):
     """Fold the scales in, project, and take the mean over `in_mean` epochs."""
     matrices, bias = weights.matrices, weights.bias
-    if value_of(plan.scaled):
-        fold(plan.lone, plan.lanes, np.inf, outputs.scale, matrices, lanes.scratch)
-    if max_norm > 0.0:
-        project(
-            plan.lone, plan.lanes, max_norm, matrices, bias, models.size, models.n_models,
-            lanes.scratch,
-        )  # fmt: skip
-    if value_of(plan.averaged):
-        fill(lanes.shares, 1.0 / in_mean)
-        for block in range(len(matrices)):
-            blend(plan.lanes, lanes.shares, matrices[block], weights.mean[block], lanes.scratch)
-        for unit in range(len(bias)):
-            weights.mean_bias[unit] += (bias[unit] - weights.mean_bias[unit]) / in_mean
+    when(plan.scaled, fold, plan.lone, plan.lanes, np.inf, outputs.scale, matrices, lanes.scratch)
+    when(
+        plan.projected, project, plan.lone, plan.lanes, max_norm, matrices, bias, models.size,
+        models.n_models, lanes.scratch,
+    )  # fmt: skip
+    when(plan.averaged, _average, plan, weights, lanes, in_mean)
+
+
+@inner
+def _average(plan, weights, lanes, in_mean):
+    """Take the mean over `in_mean` epochs."""
+    matrices, bias, mean, mean_bias = (
+        weights.matrices,
+        weights.bias,
+        weights.mean,
+        weights.mean_bias,
+    )
+    fill(lanes.shares, 1.0 / in_mean)
+    for block in range(len(matrices)):
+        blend(plan.lanes, lanes.shares, matrices[block], mean[block], lanes.scratch)
+    for unit in range(len(bias)):
+        mean_bias[unit] += (bias[unit] - mean_bias[unit]) / in_mean
 
 
 @inner
@@ -415,8 +446,9 @@ def _train_task(
         np.zeros(count),
     )
     outputs = _Outputs(
-        np.zeros(units), np.zeros(units), np.zeros(units), np.ones(units), np.zeros(units)
+        np.zeros(units), np.zeros(units), np.zeros(units), np.zeros(units), np.zeros(units)
     )
+    fill(outputs.scale, 1.0)
     rows = min(_TABLE_ROWS, max(order.shape[1], len(held_out)))
     verdict = _Verdict(
         np.zeros(models.n_models),
@@ -429,7 +461,7 @@ def _train_task(
         judged, bias = weights.mean, weights.mean_bias
 
     for epoch in range(run.epochs):
-        if not (progress.status[: models.n_models] == RUNNING).any():
+        if not _any_running(models, progress.status):
             break
         t = run.epochs_before + epoch
         shrinks = _set_rates(
@@ -446,8 +478,10 @@ def _train_task(
         _find_risks(
             plan, components, series, cases, grids, models, examples, judged, bias, outputs, verdict
         )
-        if value_of(plan.penalised):
-            _add_penalties(plan, components.penalty, models, judged, verdict.risks, lanes.scratch)
+        when(
+            plan.penalised, _add_penalties, plan, components.penalty, models, judged,
+            verdict.risks, lanes.scratch,
+        )  # fmt: skip
         _write_history(history, task, epoch, progress.status, verdict)
         judge(t, verdict.risks, verdict.mistakes, rules, progress, verdict.better)
         _keep_best(plan, models, judged, bias, weights, verdict.better, lanes)

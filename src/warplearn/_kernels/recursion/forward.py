@@ -218,6 +218,40 @@ def _sweep(config, masked, cost, x, w, stripe, limits, kept, steps, start, stop,
     return Column(above, before_first, before_second, before_third, before_fourth)
 
 
+def _sweep_rows(banded, config, cost, x, w, stripe, limits, kept, steps, m, rows, longest, above):
+    """All columns of the rows of a stripe; `above` is the value above the first column."""
+    raise NotImplementedError
+
+
+def _complete_rows(
+    banded, config, cost, x, w, stripe, limits, kept, steps, m, rows, longest, above
+):
+    nothing = splat(config.lanes, kept.dtype.type(-np.inf))
+    column = Column(above, nothing, nothing, nothing, nothing)
+    return _sweep(config, NO, cost, x, w, stripe, limits, kept, steps, 0, m, column)
+
+
+def _rows_of_band(banded, config, cost, x, w, stripe, limits, kept, steps, m, rows, longest, above):
+    lanes, hull, i = config.lanes, limits.hull, stripe.row
+    nothing = splat(lanes, kept.dtype.type(-np.inf))
+    last = min(i + rows, longest) - 1
+    first, stop = hull[i, 0], hull[last, 3] + 1
+    inner = min(hull[last, 1], stop)
+    outer = max(hull[i, 2] + 1, inner)
+    if first > 0:
+        above = load(lanes, kept, (first - 1) * value_of(lanes))
+    column = Column(above, nothing, nothing, nothing, nothing)
+    column = _sweep(config, YES, cost, x, w, stripe, limits, kept, steps, first, inner, column)
+    column = _sweep(config, NO, cost, x, w, stripe, limits, kept, steps, inner, outer, column)
+    column = _sweep(config, YES, cost, x, w, stripe, limits, kept, steps, outer, stop, column)
+    if first > 0:
+        store(kept, (first - 1) * value_of(lanes), nothing)
+    return column
+
+
+switch(_sweep_rows, _complete_rows, _rows_of_band)
+
+
 @inlined
 def begin(lanes, m, kept):
     """Prepare the kept row for the first rows; returns minus infinity for every lane."""
@@ -271,8 +305,7 @@ def advance(config, cost, operands, ends, limits, work, start, stop_row, result)
     """
     # Arrays are taken out of their tuples before the loops, which would count references to them.
     x, w, kept, steps, hull = operands.x, operands.w, work.kept, work.steps, limits.hull
-    lanes, m, longest = config.lanes, operands.m, ends.longest
-    count = value_of(lanes)
+    lanes, banded, m, longest = config.lanes, config.banded, operands.m, ends.longest
     rows = 2 + 2 * value_of(is_short(lanes, kept))
     nothing = splat(lanes, kept.dtype.type(-np.inf))
     # Every path starts from the corner before (0, 0).
@@ -280,26 +313,9 @@ def advance(config, cost, operands, ends, limits, work, start, stop_row, result)
     end = load(lanes, ends.last_rows, 0)
     for i in range(start, stop_row, rows):
         stripe = _stripe_at(config, operands, hull, i, longest)
-        first, inner, outer, stop = 0, 0, m, m
-        if value_of(config.banded):
-            last = min(i + rows, longest) - 1
-            first, stop = hull[i, 0], hull[last, 3] + 1
-            inner = min(hull[last, 1], stop)
-            outer = max(hull[i, 2] + 1, inner)
-            if first > 0:
-                above = load(lanes, kept, (first - 1) * count)
-        column = Column(above, nothing, nothing, nothing, nothing)
-        if value_of(config.banded):
-            column = _sweep(
-                config, YES, cost, x, w, stripe, limits, kept, steps, first, inner, column
-            )
-        column = _sweep(config, NO, cost, x, w, stripe, limits, kept, steps, inner, outer, column)
-        if value_of(config.banded):
-            column = _sweep(
-                config, YES, cost, x, w, stripe, limits, kept, steps, outer, stop, column
-            )
-            if first > 0:
-                store(kept, (first - 1) * count, nothing)
+        column = _sweep_rows(
+            banded, config, cost, x, w, stripe, limits, kept, steps, m, rows, longest, above
+        )
         above = nothing
         if i + rows >= ends.shortest:
             result = _ended(end, i, rows, column, result)

@@ -255,14 +255,14 @@ def lone_backward(lanes, x, k, m, begins, steps, factor, skewed):
 
 
 @inner
-def lone_path(lanes, k, m, begins, steps, path):
-    """Write the cells of the active path, from its end; returns how many there are."""
-    i, length = k - 1, 0
+def lone_path(lanes, k, m, begins, steps, path, length):
+    """Write the cells of the active path, from its end, and how many there are to `length[0]`."""
+    i, count = k - 1, 0
     for j in range(m - 1, -1, -1):
         top, before = _climb(value_of(lanes), begins, steps, i, j)
         for row in range(i, top - 1, -1):
-            path[length, 0] = row
-            path[length, 1] = j
-            length += 1
+            path[count, 0] = row
+            path[count, 1] = j
+            count += 1
         i = before
-    return length
+    length[0] = count

@@ -37,6 +37,15 @@ def fill(array, value):
         array[i] = value
 
 
+@inner
+def largest(array):
+    """The largest of some integers (the method of arrays would take the compiler longer)."""
+    most = array[0]
+    for i in range(1, len(array)):
+        most = max(most, array[i])
+    return most
+
+
 def flat(array: NDArray[Any]) -> NDArray[Any]:
     """All elements in one dimension, without a copy where possible.
 

@@ -119,6 +119,25 @@ def value_of(typingctx, static):
     return types.intp(static if isinstance(static, StaticType) else types.intp), codegen
 
 
+def when(static, function, *args):
+    """Call a function if a `Static` is not 0.  Else the function is not even compiled."""
+    raise NotImplementedError
+
+
+@overload(when, strict=False, jit_options=INLINED)
+def _when(static, function, *args):
+    calls = isinstance(static, StaticType) and static.value != 0
+    return _call_with(len(args), calls)
+
+
+@cache
+def _call_with(count: int, calls: bool) -> Any:
+    """What `when` is for so many arguments, each by its name: in a tuple they would be counted."""
+    names = ", ".join(f"a{i}" for i in range(count))
+    result = f"function({names})" if calls else "None"
+    return eval(f"lambda static, function, {names}: {result}")
+
+
 def switch(generic: Callable[..., Any], *implementations: Callable[..., Any]) -> None:
     """Let the value of a `Static`, the first argument, choose what is compiled for `generic`."""
 
