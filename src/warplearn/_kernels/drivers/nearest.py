@@ -34,7 +34,7 @@ from warplearn._kernels.simd.arrays import aligned_empty, flat, largest
 from warplearn._kernels.simd.compiling import entry, inlined, inner, parallel_entry
 from warplearn._kernels.simd.constants import NO, ZERO, Static, constants, value_of
 from warplearn._kernels.simd.target import lanes_for
-from warplearn._kernels.simd.threads import in_threads, thread_count
+from warplearn._kernels.simd.threads import in_threads, thread_count, worth_threads
 from warplearn._kernels.simd.vector import (
     BATCH,
     bits,
@@ -359,11 +359,6 @@ def nearest(
     """
     dtype, d = x.dtype, x.shape[2]
     vector = lanes_for(dtype)
-    threads = thread_count(n_jobs)
-    tasks = 1 if threads == 1 else min(len(q), _TASKS_PER_THREAD * threads)
-    values = np.full((len(q), k), -np.inf, dtype)
-    indices = np.full((len(q), k), len(x), np.int64)
-    computed = np.zeros(tasks, np.int64)
     if skip is None:
         skip = np.full(len(q), -1, np.int64)
     banded, reach = Static(band is not None), band or NO_BAND
@@ -371,6 +366,11 @@ def nearest(
     total = int(_all_cells(banded, reach, lengths, columns, skip, *kinds))
     if len(x) < _FEW_BLOCKS * vector.value <= _FEW_BLOCKS * len(q):
         return _of_all(x, lengths, q, columns, k, band, skip, total, n_jobs)
+    threads = worth_threads(thread_count(n_jobs), total)
+    tasks = 1 if threads == 1 else min(len(q), _TASKS_PER_THREAD * threads)
+    values = np.full((len(q), k), -np.inf, dtype)
+    indices = np.full((len(q), k), len(x), np.int64)
+    computed = np.zeros(tasks, np.int64)
     # Twice the rounding error of a sum as long as the longest path, relative to the sum.
     margin = 1 - 4 * d * (x.shape[1] + q.shape[1]) * float(np.finfo(dtype).eps)
     arguments = (
