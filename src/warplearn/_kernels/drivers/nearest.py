@@ -2,12 +2,17 @@
 
 Candidates are sorted by a lower bound of their distance (`bounds`) and laid into lanes in that
 order, the query is shared.  Before a block starts, its first lane has the least bound of all that
-are left: if that is too far, nothing that is left can be near.  While a block runs, every few rows
-the best value of each lane's row is looked at: scores only fall along a path, so once they are all
-below the k-th best known, the block is abandoned.
+are left: if that is too far, nothing that is left can be near.
 
-Both tests are strict, so a candidate that ties with the k-th best is always computed in full, and
-of equals the one with the smaller index is nearer: results are those of all distances sorted.
+While a block runs, cells are pruned as in EAPruned (Herrmann and Webb, 2021): scores only fall
+along a path, so a cell below the k-th best score known need not be continued.  Four rows at a time
+are computed from the first column that some lane can be continued from to the first behind which
+none can; if there is no column left, the block is abandoned.  The first block is pruned by the
+distances without warping.  A vector fills one register, as the columns of many lanes together are
+most of the grid.
+
+All tests are strict, so a candidate that ties with the k-th best is always computed, and of equals
+the one with the smaller index is nearer: results are those of all distances sorted.
 """
 
 from __future__ import annotations
@@ -21,19 +26,30 @@ from numpy.typing import NDArray
 from warplearn._kernels.drivers.blocks import pack
 from warplearn._kernels.drivers.bounds import envelope, outside, room_for_envelope
 from warplearn._kernels.drivers.evaluate import evaluate
-from warplearn._kernels.recursion.forward import Config, Ends, Operands, Work, advance, begin
+from warplearn._kernels.recursion.forward import (
+    Column,
+    Config,
+    Ends,
+    Operands,
+    Work,
+    _ended,
+    _stripe_at,
+    _sweep,
+    begin,
+)
 from warplearn._kernels.recursion.grid import (
     NO_BAND,
+    ROWS,
     Band,
     lane_limits,
     room_for_limits,
     row_limits,
 )
 from warplearn._kernels.recursion.local import Squared
-from warplearn._kernels.simd.arrays import aligned_empty, flat, largest
+from warplearn._kernels.simd.arrays import aligned_empty, fill, flat, largest
 from warplearn._kernels.simd.compiling import entry, inlined, inner, parallel_entry
-from warplearn._kernels.simd.constants import NO, ZERO, Static, constants, value_of
-from warplearn._kernels.simd.target import lanes_for
+from warplearn._kernels.simd.constants import NO, YES, ZERO, Static, constants, value_of
+from warplearn._kernels.simd.target import register_lanes
 from warplearn._kernels.simd.threads import in_threads, thread_count, worth_threads
 from warplearn._kernels.simd.vector import (
     BATCH,
@@ -45,10 +61,11 @@ from warplearn._kernels.simd.vector import (
     where,
 )
 
-_PATIENCE = 16  # rows between two looks at a block
+_COLUMNS = 8  # computed between two looks at whether a row can end
 _TASKS_PER_THREAD = 8
 _DONE = -1.0  # in the place of the bound of a candidate that was computed, or is none
-_FEW_BLOCKS = 4  # of candidates: fewer leave lanes empty and little to prune
+# Blocks of candidates, without and with a band: fewer leave little to prune, in a band less still.
+_FEW_BLOCKS = (1, 3)
 
 
 @constants
@@ -152,14 +169,31 @@ def _ranked(bounds, mark):
 
 
 @inlined
-def _hopeless(lanes, kept, start, stop, ends, row, worst):
-    """Whether no lane that goes on behind `row` can still reach the score `worst`."""
-    best = splat(lanes, kept.dtype.type(-np.inf))
-    for j in range(start, stop):
-        best = maximum(best, load(lanes, kept, j * value_of(lanes)))
-    nothing = splat(lanes, kept.dtype.type(-np.inf))
-    best = where(load(lanes, ends, 0) > row, best, nothing)
-    return bits(best >= splat(lanes, worst)) == 0
+def _alive(lanes, value, worst):
+    """Whether a lane's value reaches the score `worst`."""
+    return bits(value >= splat(lanes, worst)) != 0
+
+
+@inlined
+def _sweep_columns(config, cost, operands, stripe, limits, work, rows, start, stop, column):
+    """The columns from `start` to `stop` of a stripe; masked where not all lanes have the cell."""
+    x, w, kept, steps, hull = operands.x, operands.w, work.kept, work.steps, limits.hull
+    if value_of(config.banded):
+        inner = min(max(hull[rows.last, 1], start), stop)
+        outer = min(max(hull[rows.first, 2] + 1, inner), stop)
+        column = _sweep(config, YES, cost, x, w, stripe, limits, kept, steps, start, inner, column)
+        column = _sweep(config, NO, cost, x, w, stripe, limits, kept, steps, inner, outer, column)
+        start = outer
+    return _sweep(
+        config, config.banded, cost, x, w, stripe, limits, kept, steps, start, stop, column
+    )
+
+
+class _Rows(NamedTuple):
+    """The first and the last row of a stripe."""
+
+    first: int
+    last: int
 
 
 class _Room(NamedTuple):
@@ -203,42 +237,112 @@ def _fill_block(plan, train, ranking, position, room):
     return Ends(last_rows, shortest, longest)
 
 
+@inlined
+def _narrow(lanes, kept, start, stop, running, worst):
+    """The columns, of those computed, from the first to the last that a path can continue from."""
+    nothing = splat(lanes, kept.dtype.type(-np.inf))
+    count = value_of(lanes)
+    while start < stop and not _alive(
+        lanes, where(running, load(lanes, kept, start * count), nothing), worst
+    ):
+        start += 1
+    while start < stop and not _alive(
+        lanes, where(running, load(lanes, kept, (stop - 1) * count), nothing), worst
+    ):
+        stop -= 1
+    return start, stop
+
+
 @inner
 def _compute_block(plan, cost, query, ends, limits, work, room, worst):
-    """Compute the scores of a block; returns the rows after which it was finished or abandoned."""
-    lanes, m, longest, hull = plan.lanes, query.length, ends.longest, limits.hull
+    """Compute the scores of a block; returns how many cells of a lane were computed.
+
+    A path can only lose, so cells below `worst` need not be continued.  Before the first column
+    of the row above with another cell, and behind a column that has no other, there are none.
+    """
+    lanes, m, longest, hull, kept = plan.lanes, query.length, ends.longest, limits.hull, work.kept
     config = Config(lanes, BATCH, plan.channels, NO, plan.banded)
     operands = Operands(room.block, 0, query.values, query.start, 0, m)
-    result = begin(lanes, m, work.kept)
-    row = ZERO
-    while row < longest:
-        start, row = row, min(row + _PATIENCE, longest)
-        result = advance(config, cost, operands, ends, limits, work, start, row, result)
-        from_column, to_column = 0, m
+    nothing = begin(lanes, m, kept)
+    result = nothing
+    end = load(lanes, ends.last_rows, 0)
+    low, high, cells = ZERO, ZERO, ZERO
+    above = splat(lanes, kept.dtype.type(0))
+    for i in range(0, longest, ROWS):
+        rows = _Rows(i, min(i + ROWS, longest) - 1)
+        stripe = _stripe_at(config, operands, hull, i, longest)
+        first, limit = low, m
         if value_of(plan.banded):
-            from_column, to_column = hull[row - 1, 0], hull[row - 1, 3] + 1
-        if row < longest and _hopeless(
-            lanes, work.kept, from_column, to_column, ends.last_rows, row - 1, worst
-        ):
+            first, limit = max(low, hull[i, 0]), hull[rows.last, 3] + 1
+        if first > 0:
+            above = load(lanes, kept, (first - 1) * value_of(lanes))
+        column = Column(above, nothing, nothing, nothing, nothing)
+        start, stop = first, min(max(high + 1, first + _COLUMNS), limit)
+        while start < stop:
+            column = _sweep_columns(
+                config, cost, operands, stripe, limits, work, rows, start, stop, column
+            )
+            best = maximum(
+                maximum(column.first, column.second), maximum(column.third, column.fourth)
+            )
+            start = stop
+            if _alive(lanes, best, worst):
+                stop = min(stop + _COLUMNS, limit)
+        above = nothing
+        if first > 0:
+            store(kept, (first - 1) * value_of(lanes), nothing)
+        cells += _cells_of_rows(plan.banded, hull, rows, first, stop)
+        if stop == m and rows.last >= ends.shortest - 1:
+            result = _ended(end, i, ROWS, column, result)
+        low, high = _narrow(lanes, kept, first, stop, end > rows.last, worst)
+        if low == high:
             break
     store(room.scores, 0, result)
-    return row
+    return cells
 
 
 @inner
-def _rank_block(plan, band, m, ranking, position, row, room, bounds, made, best, nearest):
+def _cells_of_rows(banded, hull, rows, start, stop):
+    """How many cells the columns from `start` to `stop` of some rows have."""
+    if not value_of(banded):
+        return (rows.last + 1 - rows.first) * (stop - start)
+    count = ZERO
+    for i in range(rows.first, rows.last + 1):
+        count += max(0, min(stop, hull[i, 3] + 1) - max(start, hull[i, 0]))
+    return count
+
+
+@inner
+def _rank_block(plan, band, m, ranking, position, cells, room, bounds, made, best, nearest):
     """Put the candidates of a block among the k best; returns how many cells were computed."""
     rows, scores = room.rows, room.scores
-    cells, k, done = ZERO, ZERO, ZERO
+    total, k, most = ZERO, ZERO, ZERO
     for lane in range(min(len(rows), len(ranking) - position)):
         case = ranking[position + lane]
         _insert(best, nearest, scores[lane], case)
         bounds[case] = _DONE
         if rows[lane] != k:
             k = rows[lane]
-            done = _cells(plan.banded, band, k, m, min(row, k), made.first, made.last)
-        cells += done
-    return cells
+            most = _cells(plan.banded, band, k, m, k, made.first, made.last)
+        total += min(cells, most)
+    return total
+
+
+@inner
+def _without_warping(plan, train, query, ranking, k):
+    """A cost that the k nearest do not exceed: that of the k-th best straight path.
+
+    Only series as long as the query have one, and only the most promising are looked at.
+    """
+    d, m = value_of(plan.channels), query.length
+    costs = np.empty(max(k, value_of(plan.lanes)), train.values.dtype)
+    fill(costs, np.inf)
+    q = query.values[query.start : query.start + m * d]
+    for place in range(min(len(costs), len(ranking))):
+        case = ranking[place]
+        if train.lengths[case] == m:
+            costs[place] = outside(train.values, case * train.stride, m * d, q, q)
+    return np.partition(costs, k - 1)[k - 1]
 
 
 @inner
@@ -271,10 +375,13 @@ def _run_task(plan, cost, train, queries, search, output, task, tasks):
         # The most promising block sets a mark that few others reach: only those need be sorted.
         last_promising = cases - left + min(count, left) - 1
         mark = np.partition(bounds, last_promising)[last_promising]
+        worst = best[-1]
         for _ in range(2):
             ranking = _ranked(bounds, mark)
             position = 0
-            while position < len(ranking) and not bounds[ranking[position]] * margin > -best[-1]:
+            if worst == -np.inf:
+                worst = -_without_warping(plan, train, query, ranking, len(best)) / margin
+            while position < len(ranking) and not bounds[ranking[position]] * margin > -worst:
                 ends = _fill_block(plan, train, ranking, position, room)
                 equal = ends.shortest == ends.longest
                 if value_of(plan.banded) and not (
@@ -282,12 +389,13 @@ def _run_task(plan, cost, train, queries, search, output, task, tasks):
                 ):
                     lane_limits(lanes, band, room.rows, ends.longest, m, limits)
                     limited_k, limited_m = ends.longest if equal else 0, m
-                row = _compute_block(plan, cost, query, ends, limits, work, room, best[-1])
+                cells = _compute_block(plan, cost, query, ends, limits, work, room, worst)
                 output.computed[task] += _rank_block(
-                    plan, band, m, ranking, position, row, room, bounds, made, best, nearest
+                    plan, band, m, ranking, position, cells, room, bounds, made, best, nearest
                 )
+                worst = max(worst, best[-1])
                 position += count
-            mark = -best[-1] / margin
+            mark = -worst / margin
 
 
 @entry
@@ -358,13 +466,14 @@ def nearest(
         A series that is no candidate for the query, or -1.
     """
     dtype, d = x.dtype, x.shape[2]
-    vector = lanes_for(dtype)
+    vector = register_lanes(dtype)
     if skip is None:
         skip = np.full(len(q), -1, np.int64)
     banded, reach = Static(band is not None), band or NO_BAND
     kinds = np.unique(lengths, return_counts=True)
     total = int(_all_cells(banded, reach, lengths, columns, skip, *kinds))
-    if len(x) < _FEW_BLOCKS * vector.value <= _FEW_BLOCKS * len(q):
+    few = len(x) < _FEW_BLOCKS[band is not None] * vector.value
+    if few and len(q) >= vector.value:
         return _of_all(x, lengths, q, columns, k, band, skip, total, n_jobs)
     threads = worth_threads(thread_count(n_jobs), total)
     tasks = 1 if threads == 1 else min(len(q), _TASKS_PER_THREAD * threads)
