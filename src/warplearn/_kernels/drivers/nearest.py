@@ -4,12 +4,9 @@ Candidates are sorted by a lower bound of their distance (`bounds`) and laid int
 order, the query is shared.  Before a block starts, its first lane has the least bound of all that
 are left: if that is too far, nothing that is left can be near.
 
-While a block runs, cells are pruned as in EAPruned (Herrmann and Webb, 2021): scores only fall
-along a path, so a cell below the k-th best score known need not be continued.  Four rows at a time
-are computed from the first column that some lane can be continued from to the first behind which
-none can; if there is no column left, the block is abandoned.  The first block is pruned by the
-distances without warping.  A vector fills one register, as the columns of many lanes together are
-most of the grid.
+While a block runs, its cells are pruned (`pruning`), the first block by the distances without
+warping.  A vector fills one register: the columns that many lanes need together are most of the
+grid.
 
 All tests are strict, so a candidate that ties with the k-th best is always computed, and of equals
 the one with the smaller index is nearer: results are those of all distances sorted.
@@ -26,20 +23,10 @@ from numpy.typing import NDArray
 from warplearn._kernels.drivers.blocks import pack
 from warplearn._kernels.drivers.bounds import envelope, outside, room_for_envelope
 from warplearn._kernels.drivers.evaluate import evaluate
-from warplearn._kernels.recursion.forward import (
-    Column,
-    Config,
-    Ends,
-    Operands,
-    Work,
-    _ended,
-    _stripe_at,
-    _sweep,
-    begin,
-)
+from warplearn._kernels.drivers.pruning import compute_pruned
+from warplearn._kernels.recursion.forward import Ends, Work
 from warplearn._kernels.recursion.grid import (
     NO_BAND,
-    ROWS,
     Band,
     lane_limits,
     room_for_limits,
@@ -47,21 +34,11 @@ from warplearn._kernels.recursion.grid import (
 )
 from warplearn._kernels.recursion.local import Squared
 from warplearn._kernels.simd.arrays import aligned_empty, fill, flat, largest
-from warplearn._kernels.simd.compiling import entry, inlined, inner, parallel_entry
-from warplearn._kernels.simd.constants import NO, YES, ZERO, Static, constants, value_of
+from warplearn._kernels.simd.compiling import entry, inner, parallel_entry
+from warplearn._kernels.simd.constants import ZERO, Static, constants, value_of
 from warplearn._kernels.simd.target import register_lanes
 from warplearn._kernels.simd.threads import in_threads, thread_count, worth_threads
-from warplearn._kernels.simd.vector import (
-    BATCH,
-    bits,
-    load,
-    maximum,
-    splat,
-    store,
-    where,
-)
 
-_COLUMNS = 8  # computed between two looks at whether a row can end
 _TASKS_PER_THREAD = 8
 _DONE = -1.0  # in the place of the bound of a candidate that was computed, or is none
 # Blocks of candidates, without and with a band: fewer leave little to prune, in a band less still.
@@ -168,34 +145,6 @@ def _ranked(bounds, mark):
     return chosen[np.argsort(bounds[chosen])]
 
 
-@inlined
-def _alive(lanes, value, worst):
-    """Whether a lane's value reaches the score `worst`."""
-    return bits(value >= splat(lanes, worst)) != 0
-
-
-@inlined
-def _sweep_columns(config, cost, operands, stripe, limits, work, rows, start, stop, column):
-    """The columns from `start` to `stop` of a stripe; masked where not all lanes have the cell."""
-    x, w, kept, steps, hull = operands.x, operands.w, work.kept, work.steps, limits.hull
-    if value_of(config.banded):
-        inner = min(max(hull[rows.last, 1], start), stop)
-        outer = min(max(hull[rows.first, 2] + 1, inner), stop)
-        column = _sweep(config, YES, cost, x, w, stripe, limits, kept, steps, start, inner, column)
-        column = _sweep(config, NO, cost, x, w, stripe, limits, kept, steps, inner, outer, column)
-        start = outer
-    return _sweep(
-        config, config.banded, cost, x, w, stripe, limits, kept, steps, start, stop, column
-    )
-
-
-class _Rows(NamedTuple):
-    """The first and the last row of a stripe."""
-
-    first: int
-    last: int
-
-
 class _Room(NamedTuple):
     """What a task keeps of a block of candidates."""
 
@@ -235,81 +184,6 @@ def _fill_block(plan, train, ranking, position, room):
         shortest, longest = min(shortest, rows[lane]), max(longest, rows[lane])
     pack(plan.lanes, train.values, starts, 0, longest * value_of(plan.channels), room.block)
     return Ends(last_rows, shortest, longest)
-
-
-@inlined
-def _narrow(lanes, kept, start, stop, running, worst):
-    """The columns, of those computed, from the first to the last that a path can continue from."""
-    nothing = splat(lanes, kept.dtype.type(-np.inf))
-    count = value_of(lanes)
-    while start < stop and not _alive(
-        lanes, where(running, load(lanes, kept, start * count), nothing), worst
-    ):
-        start += 1
-    while start < stop and not _alive(
-        lanes, where(running, load(lanes, kept, (stop - 1) * count), nothing), worst
-    ):
-        stop -= 1
-    return start, stop
-
-
-@inner
-def _compute_block(plan, cost, query, ends, limits, work, room, worst):
-    """Compute the scores of a block; returns how many cells of a lane were computed.
-
-    A path can only lose, so cells below `worst` need not be continued.  Before the first column
-    of the row above with another cell, and behind a column that has no other, there are none.
-    """
-    lanes, m, longest, hull, kept = plan.lanes, query.length, ends.longest, limits.hull, work.kept
-    config = Config(lanes, BATCH, plan.channels, NO, plan.banded)
-    operands = Operands(room.block, 0, query.values, query.start, 0, m)
-    nothing = begin(lanes, m, kept)
-    result = nothing
-    end = load(lanes, ends.last_rows, 0)
-    low, high, cells = ZERO, ZERO, ZERO
-    above = splat(lanes, kept.dtype.type(0))
-    for i in range(0, longest, ROWS):
-        rows = _Rows(i, min(i + ROWS, longest) - 1)
-        stripe = _stripe_at(config, operands, hull, i, longest)
-        first, limit = low, m
-        if value_of(plan.banded):
-            first, limit = max(low, hull[i, 0]), hull[rows.last, 3] + 1
-        if first > 0:
-            above = load(lanes, kept, (first - 1) * value_of(lanes))
-        column = Column(above, nothing, nothing, nothing, nothing)
-        start, stop = first, min(max(high + 1, first + _COLUMNS), limit)
-        while start < stop:
-            column = _sweep_columns(
-                config, cost, operands, stripe, limits, work, rows, start, stop, column
-            )
-            best = maximum(
-                maximum(column.first, column.second), maximum(column.third, column.fourth)
-            )
-            start = stop
-            if _alive(lanes, best, worst):
-                stop = min(stop + _COLUMNS, limit)
-        above = nothing
-        if first > 0:
-            store(kept, (first - 1) * value_of(lanes), nothing)
-        cells += _cells_of_rows(plan.banded, hull, rows, first, stop)
-        if stop == m and rows.last >= ends.shortest - 1:
-            result = _ended(end, i, ROWS, column, result)
-        low, high = _narrow(lanes, kept, first, stop, end > rows.last, worst)
-        if low == high:
-            break
-    store(room.scores, 0, result)
-    return cells
-
-
-@inner
-def _cells_of_rows(banded, hull, rows, start, stop):
-    """How many cells the columns from `start` to `stop` of some rows have."""
-    if not value_of(banded):
-        return (rows.last + 1 - rows.first) * (stop - start)
-    count = ZERO
-    for i in range(rows.first, rows.last + 1):
-        count += max(0, min(stop, hull[i, 3] + 1) - max(start, hull[i, 0]))
-    return count
 
 
 @inner
@@ -389,7 +263,9 @@ def _run_task(plan, cost, train, queries, search, output, task, tasks):
                 ):
                     lane_limits(lanes, band, room.rows, ends.longest, m, limits)
                     limited_k, limited_m = ends.longest if equal else 0, m
-                cells = _compute_block(plan, cost, query, ends, limits, work, room, worst)
+                cells = compute_pruned(
+                    plan, cost, query, ends, limits, work, room.block, worst, room.scores
+                )
                 output.computed[task] += _rank_block(
                     plan, band, m, ranking, position, cells, room, bounds, made, best, nearest
                 )
