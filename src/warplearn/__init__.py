@@ -46,6 +46,7 @@ _LATER = {
     "load": "warplearn.persistence",
     "nearest_neighbors": "warplearn.neighbors.nearest",
     "save": "warplearn.persistence",
+    "warmup": "warplearn.compilation",
 }
 
 __all__ = [

@@ -22,6 +22,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from warplearn._kernels.drivers.evaluate import evaluate_paths
+from warplearn._kernels.simd.threads import limits_blas
 from warplearn.averaging.objective import Array
 from warplearn.averaging.spaces import SPACES, check_centres, check_rows, to_kernel, to_public
 from warplearn.base import CheckedState, check_series
@@ -118,6 +119,7 @@ class ElasticEmbedding(
     n_jobs: int | None = None
     verbose: int = 0
 
+    @limits_blas
     def fit(self, X: Any, y: Any = None) -> ElasticEmbedding:
         """Find the base.
 
@@ -178,6 +180,7 @@ class ElasticEmbedding(
         check_centres(self, getattr(self, "base_", None), "base_", one=True)
         resolve_distance(self.cost)
 
+    @limits_blas
     def transform(self, X: Any) -> Array:
         """Embed series.
 

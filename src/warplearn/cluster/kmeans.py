@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state, check_scalar
 
+from warplearn._kernels.simd.threads import limits_blas
 from warplearn.averaging.methods import check_has_mean, minimize, resolve_method, stepper
 from warplearn.averaging.objective import Array, Objective
 from warplearn.averaging.spaces import check_rows, to_kernel, to_public
@@ -125,6 +126,7 @@ class ElasticKMeans(Centres):
     n_jobs: int | None = None
     verbose: int = 0
 
+    @limits_blas
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ElasticKMeans:
         """Find the clusters.
 
@@ -160,6 +162,7 @@ class ElasticKMeans(Centres):
         self._visits = (np.ones_like(centres[..., :1]).T * sizes).T.astype(centres.dtype)
         return self
 
+    @limits_blas
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ElasticKMeans:
         """Learn from one more batch.
 

@@ -16,9 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_limits
 
-from warplearn._kernels.simd.threads import thread_count
+from warplearn._kernels.simd.threads import blas_threads, thread_count
 from warplearn.experiments.claims import Claims
 from warplearn.experiments.data import Data
 from warplearn.experiments.jobs import Job, all_jobs
@@ -93,7 +92,7 @@ def run(
         desk = _Desk(journal, views, display, [])
         # Filters of warnings are not for threads, so they are set here.  Threads of linear algebra
         # inside our threads would wait for each other.
-        with warnings.catch_warnings(), threadpool_limits(1, "blas"):
+        with warnings.catch_warnings(), blas_threads(1):
             warnings.simplefilter("ignore", ConvergenceWarning)
             Workers(threads, desk.do, grace).run(todo)
         journal.end()

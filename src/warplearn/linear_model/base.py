@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from warplearn._kernels.simd.threads import limits_blas
 from warplearn.base import check_not_negative
 from warplearn.elastic.bands import resolve_band
 from warplearn.elastic.extent import columns_for
@@ -143,6 +144,7 @@ class ElasticLinearModel(GradientEstimator):
         outputs = (scores + self.intercept_) @ readout.mix + readout.offset
         return outputs[:, 0] if outputs.shape[1] == 1 else outputs
 
+    @limits_blas
     def _outputs(self, X: Any) -> NDArray[Any]:
         return self._combined(self._scores(*self._operands(X)))
 

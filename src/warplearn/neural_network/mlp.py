@@ -20,6 +20,7 @@ from scipy.special import expit, log_softmax, softmax
 
 from warplearn._kernels.drivers.evaluate import evaluate
 from warplearn._kernels.recursion.local import Product
+from warplearn._kernels.simd.threads import limits_blas
 from warplearn.base import (
     TargetScale,
     check_array_of,
@@ -290,6 +291,7 @@ class ElasticMLP(GradientEstimator):
         series = standardized(series, self.mean_, self.scale_)
         return self._scores(series, W, band).astype(np.float64) + self.intercept_
 
+    @limits_blas
     def _outputs(self, X: Any) -> Array:
         scores = self._elastic_scores(X)
         return DenseLayers(self.activation).outputs(self._head_parameters(), scores)
