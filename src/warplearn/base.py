@@ -115,6 +115,10 @@ class CheckedState:
         `whole` also checks what only further training needs.
         """
 
+    def _fitted_attributes(self) -> dict[str, Any]:
+        """What a file keeps: parameters, and the attributes that make a fitted estimator."""
+        return dict(vars(self))
+
     def __setstate__(self, state: Any) -> None:
         super().__setstate__(state)  # type: ignore[misc]
         if self._fitted_by in vars(self):
