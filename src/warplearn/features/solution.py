@@ -75,17 +75,17 @@ def finish(basis: Basis, total: Total, alphas: Array) -> Solution:
     everything = Everything.of(sample, moments)
     mean = everything.targets / everything.weight
     targets, fits, standards = sample.Y - mean, [], []
-    guess = None
+    guesses: dict[int, float] = {}  # penalties that other families along a representation chose
     for place, features in enumerate(basis.of_families(sample.series)):
-        n_features = features.shape[1]
+        n_features, along = features.shape[1], basis.families[place].place[1]
         if moments is None and len(features) <= n_features:
             system, standard = few_cases(features, targets, sample.weights)
         else:
             others = None if moments is None else moments.families[place]
             system, standard = many_cases(features, sample, others, everything)
-        fits.append(solve(system, sample.weights, alphas * n_features, guess))
+        fits.append(solve(system, sample.weights, alphas * n_features, guesses.get(along)))
         standards.append(standard)
-        guess = fits[-1].alpha
+        guesses[along] = fits[-1].alpha
     predictions = np.stack([targets - fit.loo for fit in fits], axis=-1)
     factors = combine_factors(predictions, targets, sample.weights)
     scaled = [factor * fit.coef for factor, fit in zip(factors, fits, strict=True)]
