@@ -229,7 +229,7 @@ class TargetScale(NamedTuple):
 def check_weights(X: SeriesCollection, sample_weight: Any) -> NDArray[np.float64]:
     """Non-negative sample weights, ones by default."""
     return _check_sample_weight(
-        sample_weight, X.values[:, 0], dtype=np.float64, ensure_non_negative=True
+        sample_weight, np.broadcast_to(0.0, (len(X), 1)), dtype=np.float64, ensure_non_negative=True
     )
 
 

@@ -21,11 +21,11 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
 from sklearn.utils import check_random_state
 
-from warplearn._kernels.drivers.evaluate import evaluate
-from warplearn._kernels.recursion.local import Product
 from warplearn.base import check_labels, check_targets, check_weights, read_series
 from warplearn.elastic.bands import resolve_band
+from warplearn.series.chunks import mapped
 from warplearn.series.collection import SeriesCollection
+from warplearn.training.estimator import Operands
 from warplearn.training.train import train
 
 Indices = NDArray[np.int64]
@@ -120,12 +120,9 @@ def predict_many(
     for (shape, dtype, band), bank in banks.items():
         W = np.concatenate([estimators[index].matrices_ for index in bank])
         dtype = np.result_type(X.dtype, dtype)
-        series = X.astype(dtype)
         resolved = resolve_band(band, X.lengths, np.array([shape[2]]))
-        scores = evaluate(
-            Product(), series.values, series.lengths, W.astype(dtype, copy=False),
-            band=resolved, n_jobs=n_jobs,
-        ).values  # fmt: skip
+        operands = Operands(W.astype(dtype, copy=False), resolved, "error", None, n_jobs)
+        scores = mapped(operands.scores, X)
         for place, index in enumerate(bank):
             own = scores[:, place * shape[0] : (place + 1) * shape[0]]
             predictions[index] = estimators[index].predict_from_scores(own)

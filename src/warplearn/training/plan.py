@@ -134,22 +134,38 @@ class Examples:
         arrays = (self.cases, self.weights, self.held_out)
         return (self.seed, self.shuffle, *(array.tobytes() for array in arrays))
 
-    def orders(self) -> Orders:
+    def orders(self, X: SeriesCollection) -> Orders:
         """The orders of the epochs, from the first one on."""
-        return Orders(self)
+        return Orders(self, X)
 
 
 class Orders:
-    """The order of the examples in one epoch after the other."""
+    """The order of the examples in one epoch after the other.
 
-    def __init__(self, examples: Examples) -> None:
-        self._examples = examples
+    Series that are stored in blocks are shuffled so that a batch needs few blocks: the blocks come
+    in random order, and as many examples as blocks are kept in memory are shuffled together.
+    """
+
+    def __init__(self, examples: Examples, X: SeriesCollection) -> None:
+        self._examples, self._blocks, self._together = examples, X.blocks, X.kept_blocks
         self._rng = np.random.RandomState(examples.seed)
 
     def next(self) -> NDArray[np.int64]:
         """The examples in the order of the next epoch."""
-        cases = self._examples.cases
-        return self._rng.permutation(cases) if self._examples.shuffle else cases
+        cases, rng = self._examples.cases, self._rng
+        if not self._examples.shuffle:
+            return cases
+        if self._blocks is None or len(self._blocks) <= self._together + 1:
+            return rng.permutation(cases)
+        cases = np.sort(cases)
+        in_blocks = np.split(cases, np.searchsorted(cases, self._blocks[1:-1]))
+        order = rng.permutation(len(in_blocks))
+        groups = np.split(order, np.arange(self._together, len(order), self._together))
+        shuffled = [
+            rng.permutation(np.concatenate([in_blocks[block] for block in group]))
+            for group in groups
+        ]
+        return np.concatenate(shuffled)
 
 
 class State(NamedTuple):
