@@ -10,7 +10,7 @@ plans are fitted one after the other, as in scikit-learn.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -186,20 +186,29 @@ class ElasticGridSearchCV(GridSearchCV):
         **params
             `sample_weight` and `groups`, or whatever else the estimator's `fit` takes.
         """
-        in_lanes = (
+        if not self.in_lanes(params):
+            super().fit(X, y, **params)
+            return self
+        return self.fit_in_lanes(X, y, **params)
+
+    def in_lanes(self, params: Mapping[str, Any]) -> bool:
+        """Whether `fit` with these parameters trains candidates side by side."""
+        return (
             makes_plans(self.estimator)
             and isinstance(self.refit, (bool, np.bool_))
             and (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring))
             and set(params) <= {"sample_weight", "groups"}
         )
-        if not in_lanes:
-            super().fit(X, y, **params)
-            return self
-        return self._fit_in_lanes(X, y, **params)
 
-    def _fit_in_lanes(
-        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
+    def fit_in_lanes(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        groups: Any = None,
+        run: Callable[..., list[Any]] = fit_many,
     ) -> ElasticGridSearchCV:
+        """`fit` of candidates side by side; `run` does what `fit_many` does, here or elsewhere."""
         series, alphabet = read_series(X, getattr(self.estimator, "alphabet", None))
         classifies = is_classifier(self.estimator)
         labels = check_labels(series, y) if classifies else check_targets(series, y)
@@ -216,7 +225,7 @@ class ElasticGridSearchCV(GridSearchCV):
         start = time.perf_counter()
         fits = [model for params in candidates for model in self._copies(params, len(folds))]
         trains = [cases for _ in candidates for cases, _ in folds]
-        fit_many(
+        fits = run(
             fits, series, labels, trains, sample_weight=weights, alphabet=alphabet,
             n_jobs=self.n_jobs, verbose=self.verbose,
         )  # fmt: skip

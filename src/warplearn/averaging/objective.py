@@ -64,17 +64,19 @@ class Objective(NamedTuple):
 
     def value(self, Y: Array) -> float:
         """The variation."""
+        evaluated = self._evaluation()
 
         def variation(some: SeriesCollection, weights: NDArray[np.float64]) -> float:
-            return -float(weights @ self._evaluate(some, Y).values[:, 0])
+            return -float(weights @ evaluated(some, Y).values[:, 0])
 
         return self._total(variation, 0.0)
 
     def value_and_force(self, Y: Array) -> ValueAndForce:
         """The variation, and the direction in which it falls."""
+        evaluated = self._evaluation()
 
         def of(some: SeriesCollection, weights: NDArray[np.float64]) -> ValueAndForce:
-            result = self._evaluate(
+            result = evaluated(
                 some, Y, upstream=weights[:, None], want_matrix=True, want_visits=True
             )
             return ValueAndForce(
@@ -90,8 +92,12 @@ class Objective(NamedTuple):
         cases = np.flatnonzero(self.weights)
         return total(function, self.X, self.weights, cases=cases) if len(cases) else nothing
 
-    def _evaluate(self, some: SeriesCollection, Y: Array, **wanted: Any) -> Any:
-        return evaluate(
-            self.cost, some.astype(Y.dtype).values, some.lengths, Y[None],
-            band=self.band, n_jobs=self.n_jobs, **wanted,
-        )  # fmt: skip
+    def _evaluation(self) -> Callable[..., Any]:
+        """A function of some series and of Y; it travels without the series and weights."""
+        cost, band, n_jobs = self.cost, self.band, self.n_jobs
+
+        def evaluated(some: SeriesCollection, Y: Array, **wanted: Any) -> Any:
+            values = some.astype(Y.dtype).values
+            return evaluate(cost, values, some.lengths, Y[None], band=band, n_jobs=n_jobs, **wanted)
+
+        return evaluated

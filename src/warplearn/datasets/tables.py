@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from warplearn.series.collection import SeriesCollection
 
@@ -84,10 +86,24 @@ def _series(path: Path, table: Any, label: str, first: int = 0) -> list[Any]:
 
 
 def _read_folder(folder: Path, label: str) -> Dataset:
+    parts, y = parts_of_folder(folder, label)
+    try:
+        X = SeriesCollection.chunks(parts)
+    except ValueError as error:
+        raise MalformedFileError(folder, None, str(error)) from error
+    return Dataset(X, y, stem(folder), str(folder))
+
+
+def parts_of_folder(
+    folder: Path, label: str
+) -> tuple[list[Callable[[], SeriesCollection]], NDArray[Any]]:
+    """Functions that read some rows of the files of a folder each, and all labels."""
     files = sorted(folder.glob("*.parquet"))
     if not files:
         raise MalformedFileError(folder, None, "there are no files *.parquet in it")
-    parts, labels, labelled = [], [], None
+    parts: list[Callable[[], SeriesCollection]] = []
+    labels: list[str] = []
+    labelled: bool | None = None
     for file in files:
         schema, rows = _described(file)
         if labelled not in (None, label in schema):
@@ -99,11 +115,7 @@ def _read_folder(folder: Path, label: str) -> Dataset:
         step = max(1, _BLOCK_ELEMENTS // _width(file, schema, label))
         parts += [partial(_rows, file, first, step, label) for first in range(0, rows, step)]
         labels += _labels(_load(file, columns=[label]), label) if labelled else []
-    try:
-        X = SeriesCollection.chunks(parts)
-    except ValueError as error:
-        raise MalformedFileError(folder, None, str(error)) from error
-    return Dataset(X, labels_of(labels), stem(folder), str(folder))
+    return parts, labels_of(labels)
 
 
 def _described(file: Path) -> tuple[Any, int]:

@@ -56,9 +56,13 @@ class _Operands(NamedTuple):
 
     def scores(self, local: Any, n_jobs: int | None) -> NDArray[Any]:
         """The scores of all series, some at a time."""
-        return mapped(
-            lambda some: self._replace(X=some).evaluate(local, n_jobs=n_jobs).values, self.X
-        )
+        W, band = self.W, self.band
+
+        def scores_of(some: SeriesCollection) -> NDArray[Any]:
+            values = some.astype(W.dtype).values
+            return evaluate(local, values, some.lengths, W, band=band, n_jobs=n_jobs).values
+
+        return mapped(scores_of, self.X)
 
     def shaped(self, values: NDArray[Any]) -> NDArray[Any]:
         return values if self.bank else values[:, 0]

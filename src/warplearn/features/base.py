@@ -13,7 +13,7 @@ times the factor with the greatest likelihood.
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import dataclass
@@ -21,6 +21,7 @@ from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import ThreadpoolController
@@ -35,7 +36,7 @@ from warplearn.features.reduction import (
     Cases,
     Total,
     extend,
-    reduce,
+    reduce_all,
     sampled,
     select,
     settle,
@@ -89,23 +90,24 @@ def _blas_threads(n_jobs: int | None) -> AbstractContextManager[Any]:
     return limits
 
 
+def _positive(cases: Cases) -> NDArray[np.int64]:
+    """The cases whose weight is not 0."""
+    kept = np.flatnonzero(cases.weights)
+    if not len(kept):
+        raise ValueError("weights must be positive for at least one series of X, got zeros")
+    return kept
+
+
 def _weighted(cases: Cases) -> Cases:
     """Leave out the series of weight 0."""
-    kept = cases.weights > 0
-    if not kept.any():
-        raise ValueError("weights must be positive for at least one series of X, got zeros")
-    return cases if kept.all() else cases.take(kept)
+    kept = _positive(cases)
+    return cases if len(kept) == len(cases.weights) else cases.take(kept)
 
 
-def _sample(cases: Cases) -> Cases:
+def _sample(cases: Cases, kept: NDArray[np.int64]) -> Cases:
     """The cases that filters are drawn with."""
-    chosen = sampled(np.arange(len(cases.weights)), SAMPLE_SIZE)
-    return cases if chosen.all() else cases.take(chosen)
-
-
-def _chunks(cases: Cases) -> Iterator[Cases]:
-    for start in range(0, len(cases.weights), SAMPLE_SIZE):
-        yield cases.take(slice(start, start + SAMPLE_SIZE))
+    chosen = sampled(np.arange(len(kept)), SAMPLE_SIZE)
+    return cases.take(kept[chosen])
 
 
 @with_parameters_of(FilterSettings)
@@ -172,15 +174,15 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
             Non-negative.  Series of weight 0 are left out.
         """
         self.__dict__.pop("_growth", None)
-        cases = _weighted(self._check(X, y, sample_weight, reset=True))
+        cases = self._check(X, y, sample_weight, reset=True)
+        kept = _positive(cases)
         with _blas_threads(self.n_jobs):
-            basis = self._draw(cases)
-            self._adopt(basis, reduce(basis, _chunks(cases)))
+            basis = self._draw(_sample(cases, kept))
+            self._adopt(basis, reduce_all(basis, cases, kept))
         return self
 
-    def _draw(self, cases: Cases) -> Basis:
+    def _draw(self, sample: Cases) -> Basis:
         """Draw the filters, with a sample of the cases."""
-        sample = _sample(cases)
         shared = ElasticFeatures().get_params()
         self.features_ = ElasticFeatures(**{name: getattr(self, name) for name in shared})
         self.features_.fit(sample.series)
@@ -218,7 +220,7 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
         self._checked_alphas()
         with _blas_threads(self.n_jobs):
             if growth is None:
-                basis = self._draw(cases)
+                basis = self._draw(_sample(cases, np.arange(len(cases.weights))))
                 total = Total(cases, np.arange(len(cases.weights)))
             else:
                 basis, total = growth.basis, extend(growth.basis, growth.total, cases)
@@ -319,14 +321,15 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
         """
         check_is_fitted(self)
         check_scalar(n_filters, "n_filters", (int, np.integer), min_val=1)
-        cases = _weighted(self._check(X, y, sample_weight, reset=False))
+        cases = self._check(X, y, sample_weight, reset=False)
+        kept_cases = _positive(cases)
         smaller = copy(self)
         smaller.__dict__.pop("_growth", None)
         smaller.shrinkage_ = [Shrinkage(self.features_.n_filters_, self.loo_score_)]
         fewest = -(-n_filters // GROUP)
         with _blas_threads(self.n_jobs):
-            basis = Basis.of(self.features_, _sample(cases))
-            total = reduce(basis, _chunks(cases))
+            basis = Basis.of(self.features_, _sample(cases, kept_cases))
+            total = reduce_all(basis, cases, kept_cases)
             while (count := len(smaller.features_.groups_)) > fewest:
                 n_kept = max(fewest, int(_KEPT_SHARE * count))
                 kept = np.sort(np.argsort(-smaller.importances_, kind="stable")[:n_kept])

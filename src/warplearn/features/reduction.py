@@ -322,6 +322,34 @@ def reduce(basis: Basis, chunks: Iterable[Cases]) -> Total:
     return settle(basis, total)
 
 
+def reduce_all(basis: Basis, cases: Cases, kept: NDArray[np.int64]) -> Total:
+    """Reduce some of the cases, wherever their series are.
+
+    Parameters
+    ----------
+    basis : Basis
+    cases : Cases
+        Of series in memory, on disk, or on a cluster.
+    kept : array of int
+        The cases that count, in ascending order.
+    """
+    if cases.series.engine is None:
+        return reduce(
+            basis,
+            (cases.take(kept[i : i + SAMPLE_SIZE]) for i in range(0, len(kept), SAMPLE_SIZE)),
+        )
+    positions = np.arange(len(kept))
+    chosen = sampled(positions, basis.sample_size)
+    others = kept[~chosen]
+    moments = None
+    if len(others):
+        moments = cases.series.engine.total(
+            lambda some, Y, weights: accumulate(basis, Cases(some, Y, weights)),
+            (cases.Y, cases.weights), others, lambda one, other: combine([one, other]), True,
+        )  # fmt: skip
+    return Total(cases.take(kept[chosen]), positions[chosen], moments)
+
+
 def select(basis: Basis, total: Total, groups: NDArray[np.int64]) -> tuple[Basis, Total]:
     """The same with only some of the groups of filters, in ascending order."""
     per_group = basis.features.features_per_group

@@ -175,6 +175,8 @@ class _Search(NamedTuple):
 
     def among(self, X: SeriesCollection, asked: SeriesCollection) -> NearestNeighbors:
         """The nearest of all series X to each query."""
+        if asked.engine is not None:
+            asked = asked[:]
         if X.in_memory:
             best = self.best_of(X, np.arange(len(X)), asked)
         else:

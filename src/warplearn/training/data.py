@@ -15,13 +15,14 @@ from warplearn.series.scaling import element_scales, standardized
 _MOST_COPIED_BYTES = 2**26
 
 
-class _Standardized(NamedTuple):
-    """A function that standardizes series."""
+class _Standardizer(NamedTuple):
+    """Mean and deviation, as a function of series that can be pickled."""
 
     mean: NDArray[np.float64]
     scale: NDArray[np.float64]
 
-    def __call__(self, some: SeriesCollection) -> SeriesCollection:
+    def standardize(self, some: SeriesCollection) -> SeriesCollection:
+        """The series, standardized."""
         return standardized(some, self.mean, self.scale)
 
 
@@ -79,4 +80,4 @@ class TrainingSet:
         X = self.X
         if X.in_memory and X.dtype.itemsize * int(np.prod(X.shape)) <= _MOST_COPIED_BYTES:
             return standardized(X, *scales)
-        return X.changed(_Standardized(*scales))
+        return X.changed(_Standardizer(*scales).standardize)
