@@ -19,7 +19,10 @@ from warplearn import (
     datasets,
     elastic_inner_product,
     nearest_neighbors,
+    pairwise_dtw,
+    save_pairwise_dtw,
 )
+from warplearn.elastic import storing
 from warplearn.series import chunks, sources
 from warplearn.training.plan import Examples
 
@@ -262,6 +265,48 @@ def test_batches_take_few_blocks(monkeypatch):
     for start in range(0, 200, 20):
         assert len(np.unique(order[start : start + 20] // 10)) == 2
     assert (np.diff(order) != 1).mean() > 0.5
+
+
+# Matrices of distances in files
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".zarr"])
+def test_distances_in_a_file(tmp_path, monkeypatch, suffix):
+    if suffix == ".zarr":
+        pytest.importorskip("zarr")
+    X, _ = made(30)
+    file = tmp_path / f"distances{suffix}"
+    computed = []
+    whole = storing.rectangle
+
+    def rectangle(*args):
+        if len(computed) == 2:
+            raise KeyboardInterrupt
+        computed.append(1)
+        return whole(*args)
+
+    monkeypatch.setattr(storing, "rectangle", rectangle)
+    with pytest.raises(KeyboardInterrupt):
+        save_pairwise_dtw(file, X, rows=8)
+    monkeypatch.setattr(storing, "rectangle", lambda *args: computed.append(2) or whole(*args))
+    np.testing.assert_allclose(save_pairwise_dtw(file, in_chunks(X), rows=8), pairwise_dtw(X))
+    assert computed == [1, 1, 2, 2]
+    save_pairwise_dtw(file, X, rows=8)
+    assert computed == [1, 1, 2, 2]
+    with pytest.raises(ValueError, match="was begun with other series or parameters; remove it"):
+        save_pairwise_dtw(file, X + 1, rows=8)
+    other = tmp_path / f"other{suffix}"
+    expected = pairwise_dtw(X, X[:5], band=2, cost="absolute")
+    np.testing.assert_allclose(save_pairwise_dtw(other, X, X[:5], 2, "absolute"), expected)
+
+
+def test_files_of_distances_are_not_overwritten(tmp_path):
+    X, _ = made(10)
+    np.save(tmp_path / "mine.npy", X)
+    with pytest.raises(ValueError, match="is there already, and not a matrix to go on with"):
+        save_pairwise_dtw(tmp_path / "mine.npy", X)
+    with pytest.raises(ValueError, match="the suffix of file must be one of"):
+        save_pairwise_dtw(tmp_path / "distances.csv", X)
 
 
 # Memory

@@ -13,6 +13,7 @@ except ModuleNotFoundError as error:
         f"{error.name} is missing, which runs a cluster; run: pip install 'warplearn[dask]'"
     ) from error
 
+from warplearn.dask.calling import caller
 from warplearn.dask.collecting import collection
 from warplearn.dask.fitting import fit
 from warplearn.dask.lazy import (
@@ -26,6 +27,7 @@ from warplearn.dask.lazy import (
 )
 
 __all__ = [
+    "caller",
     "collection",
     "decision_function",
     "explain",

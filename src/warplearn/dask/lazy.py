@@ -114,7 +114,7 @@ def pairwise_dtw(
         that does not fit in memory.
     """
     columns = X if Y is None else Y
-    kind = np.dtype(np.float64)
+    kind: np.dtype[Any] = np.dtype(np.float64)
     if isinstance(X, dask.array.Array) and isinstance(columns, dask.array.Array):
         small = X.dtype == columns.dtype == np.float32
         kind = np.dtype(np.float32) if small else kind

@@ -157,18 +157,19 @@ def pairwise_dtw(
         result = evaluate_pairs(local, first.values, first.lengths, band=resolved, n_jobs=n_jobs)
         return distances(result.values, traits)
     second = first if Y is None else SeriesCollection.of(Y, name="Y")
-    return _rectangle(local, traits, first, second, band, n_jobs)
+    return rectangle(local, traits, first, second, band, n_jobs)
 
 
-def _rectangle(
+def rectangle(
     local: Any,
     traits: Traits,
     X: SeriesCollection,
     Y: SeriesCollection,
     band: BandLike,
     n_jobs: int | None,
+    cases: NDArray[np.int64] | None = None,
 ) -> NDArray[Any]:
-    """Distances of series in memory to all of Y, some of them at a time."""
+    """Distances of series in memory to all of Y or to some, a few of these at a time."""
     _check_channels(X, Y, "X", "Y")
     dtype = common_dtype(X, Y)
     resolved = resolve_band(band, X.lengths, Y.lengths)
@@ -177,6 +178,7 @@ def _rectangle(
             local, traits, X.astype(dtype), some.astype(dtype), resolved, n_jobs
         ),
         Y,
+        cases=cases,
         axis=1,
     )
 
@@ -240,6 +242,6 @@ def pairwise_dtw_blocks(
     elif rows < 1:
         raise ValueError(f"rows must be a positive integer, got {rows!r}")
     return (
-        (block, _rectangle(local, traits, first[block], second, band, n_jobs))
+        (block, rectangle(local, traits, first[block], second, band, n_jobs))
         for block in (slice(i, min(i + rows, len(first))) for i in range(0, len(first), rows))
     )

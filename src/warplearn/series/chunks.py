@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from warplearn.series.collection import SeriesCollection
 
-__all__ = ["CHUNK_BYTES", "add", "chunks", "each", "mapped", "total"]
+__all__ = ["CHUNK_BYTES", "add", "chunks", "each", "mapped", "shuffled", "total"]
 
 CHUNK_BYTES = 2**22
 
@@ -38,6 +38,25 @@ def chunks(X: SeriesCollection, cases: NDArray[np.int64] | None = None) -> Itera
     for start in range(0, count, size):
         chunk = slice(start, min(start + size, count))
         yield chunk if cases is None else cases[chunk]
+
+
+def shuffled(
+    X: SeriesCollection, cases: NDArray[np.int64], rng: np.random.RandomState
+) -> NDArray[np.int64]:
+    """Some of the series in random order.
+
+    Those that are stored in blocks are shuffled so that a batch needs few blocks: the blocks come
+    in random order, and the series of as many blocks as are kept in memory are shuffled together.
+    """
+    if X.blocks is None or len(X.blocks) <= X.kept_blocks + 1:
+        return rng.permutation(cases)
+    cases = np.sort(cases)
+    in_blocks = np.split(cases, np.searchsorted(cases, X.blocks[1:-1]))
+    order = rng.permutation(len(in_blocks))
+    groups = np.split(order, np.arange(X.kept_blocks, len(order), X.kept_blocks))
+    return np.concatenate(
+        [rng.permutation(np.concatenate([in_blocks[b] for b in group])) for group in groups]
+    )
 
 
 def each(

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from warplearn._kernels.recursion.grid import Band
 from warplearn._kernels.recursion.local import Product
+from warplearn.series.chunks import shuffled
 from warplearn.series.collection import SeriesCollection
 from warplearn.training.optimizers import SGD
 from warplearn.training.penalties import L2
@@ -140,32 +141,16 @@ class Examples:
 
 
 class Orders:
-    """The order of the examples in one epoch after the other.
-
-    Series that are stored in blocks are shuffled so that a batch needs few blocks: the blocks come
-    in random order, and as many examples as blocks are kept in memory are shuffled together.
-    """
+    """The order of the examples in one epoch after the other."""
 
     def __init__(self, examples: Examples, X: SeriesCollection) -> None:
-        self._examples, self._blocks, self._together = examples, X.blocks, X.kept_blocks
+        self._examples, self._X = examples, X
         self._rng = np.random.RandomState(examples.seed)
 
     def next(self) -> NDArray[np.int64]:
         """The examples in the order of the next epoch."""
-        cases, rng = self._examples.cases, self._rng
-        if not self._examples.shuffle:
-            return cases
-        if self._blocks is None or len(self._blocks) <= self._together + 1:
-            return rng.permutation(cases)
-        cases = np.sort(cases)
-        in_blocks = np.split(cases, np.searchsorted(cases, self._blocks[1:-1]))
-        order = rng.permutation(len(in_blocks))
-        groups = np.split(order, np.arange(self._together, len(order), self._together))
-        shuffled = [
-            rng.permutation(np.concatenate([in_blocks[block] for block in group]))
-            for group in groups
-        ]
-        return np.concatenate(shuffled)
+        cases = self._examples.cases
+        return shuffled(self._X, cases, self._rng) if self._examples.shuffle else cases
 
 
 class State(NamedTuple):
