@@ -295,8 +295,11 @@ def test_workers_started_by_the_command_line(tmp_path):
             parts = da.from_array(X, chunks=(30, -1))
             got = remote.fit(model, parts, y, client=client).coef_
             np.testing.assert_allclose(got, model.fit(X, y).coef_, rtol=1e-8, atol=1e-12)
+            client.shutdown()  # as a user would
     finally:
-        for process in reversed(started):
-            process.terminate()
         for process in started:
-            process.wait(30)
+            try:
+                process.wait(30)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait(30)
