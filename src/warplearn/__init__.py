@@ -46,6 +46,7 @@ _LATER = {
     "load": "warplearn.persistence",
     "nearest_neighbors": "warplearn.neighbors.nearest",
     "save": "warplearn.persistence",
+    "save_pairwise_dtw": "warplearn.elastic.storing",
     "warmup": "warplearn.compilation",
 }
 

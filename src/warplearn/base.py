@@ -114,6 +114,10 @@ class CheckedState:
         `whole` also checks what only further training needs.
         """
 
+    def _fitted_attributes(self) -> dict[str, Any]:
+        """What a file keeps: parameters, and the attributes that make a fitted estimator."""
+        return dict(vars(self))
+
     def __setstate__(self, state: Any) -> None:
         super().__setstate__(state)  # type: ignore[misc]
         if self._fitted_by in vars(self):
@@ -224,7 +228,7 @@ class TargetScale(NamedTuple):
 def check_weights(X: SeriesCollection, sample_weight: Any) -> NDArray[np.float64]:
     """Non-negative sample weights, ones by default."""
     return _check_sample_weight(
-        sample_weight, X.values[:, 0], dtype=np.float64, ensure_non_negative=True
+        sample_weight, np.broadcast_to(0.0, (len(X), 1)), dtype=np.float64, ensure_non_negative=True
     )
 
 

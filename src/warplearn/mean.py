@@ -169,7 +169,6 @@ class ElasticMean(CheckedState, BaseEstimator):
         self._check_state()
         collection = check_series(self, X, reset=False)
         Y = to_kernel(self.mean_[None], self.space, self.n_channels_in_)[0]
-        collection = collection.astype(Y.dtype)
         check_rows(collection, self.space, Y.shape[0])
         band = resolve_band(self.band, collection.lengths, np.array([Y.shape[-2]]))
         local, _ = resolve_distance(self.cost)

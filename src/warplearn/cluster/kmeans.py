@@ -25,6 +25,7 @@ from warplearn.cluster.centres import (
 from warplearn.elastic.bands import Band, BandLike, resolve_band
 from warplearn.elastic.costs import resolve_distance
 from warplearn.registry import choose
+from warplearn.series.chunks import shuffled
 from warplearn.series.collection import SeriesCollection
 from warplearn.series.symbols import Alphabet, is_symbolic
 
@@ -308,7 +309,7 @@ class ElasticKMeans(Centres):
         visits, self.n_steps_ = np.zeros_like(centres[..., :1]), 0
         history: list[float] = []
         for number in range(self.max_iter):
-            order, inertia = rng.permutation(len(X)), 0.0
+            order, inertia = shuffled(X, np.arange(len(X)), rng), 0.0
             for start in range(0, len(X), self.batch_size):
                 batch = np.sort(order[start : start + self.batch_size])
                 centres, _, costs = self._batch(X[batch], weights[batch], centres, visits)

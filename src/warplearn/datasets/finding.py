@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import archive
+from .assembling import StrPath
 from .dataset import Dataset, DatasetNotFoundError, concatenate
 from .generators import BUILT_IN
-from .readers import READERS, StrPath, read
+from .readers import READERS, read
 
 # Where installed packages keep files of the archive.  They are found without being imported.
 _CARRIED = {

@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from warplearn.series.collection import SeriesCollection
-
+from .arrays import read_npy, read_npz
+from .assembling import StrPath, as_dataset, cut, labels_of
 from .dataset import Dataset, MalformedFileError
+from .tables import read_parquet
 
-StrPath: TypeAlias = str | PathLike[str]
 _MISSING = frozenset(("", "?"))
 _COMMENT = ("#", "%")
 
@@ -184,80 +183,13 @@ def _arff_case(path: Path, number: int, text: str) -> _Case:
     return _Case(number, label.strip().strip("'\""), [channel.split(",") for channel in channels])
 
 
-def read_npz(file: StrPath) -> Dataset:
-    """Read an archive of NumPy arrays: `X`, (cases, time) or (cases, channels, time), and `y`.
-
-    Trailing NaN make a series shorter.  Pickled objects are not read.
-    """
-    path = Path(file)
-    try:
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
-            X = np.asarray(arrays["X"])
-            y = np.asarray(arrays["y"]) if "y" in arrays else np.array([], dtype=str)
-    except FileNotFoundError:
-        raise
-    except Exception as error:  # of many kinds: NumPy's, the zip module's, the decompressor's
-        raise MalformedFileError(path, None, f"not an archive with X: {error}") from error
-    if X.ndim == 2:
-        X = X[:, None]
-    if X.ndim != 3 or 0 in X.shape or X.dtype.kind not in "fiub":
-        problem = f"X must be numbers (cases, channels, time), got {X.dtype} of shape {X.shape}"
-        raise MalformedFileError(path, None, problem)
-    if y.ndim != 1 or len(y) not in (0, len(X)) or y.dtype.kind not in "iufbUS":
-        problem = f"y must be {len(X)} labels, got {y.dtype} of shape {y.shape}"
-        raise MalformedFileError(path, None, problem)
-    with np.errstate(over="ignore"):
-        small = X.dtype.kind == "f" and X.dtype.itemsize <= 4
-        values = X.astype(np.float32 if small else np.float64)
-    series = [_cut(path, None, f"case {case}: ", x) for case, x in enumerate(values)]
-    return _dataset(path, series, y)
-
-
-def read_parquet(file: StrPath, label: str = "label") -> Dataset:
-    """Read a table with a series in each row.
-
-    Parameters
-    ----------
-    file : path
-    label : str, default="label"
-        The column of the labels.  The other columns are either the values at each time, or each
-        holds lists, a channel of the series.  Trailing nulls make a series shorter.
-    """
-    try:
-        import polars
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "polars is missing, which reads parquet; run: pip install 'warplearn[data]'"
-        ) from error
-
-    path = Path(file)
-    path.stat()  # or raise FileNotFoundError
-    try:
-        table = polars.read_parquet(path, use_pyarrow=False, memory_map=False)
-        names = [name for name in table.columns if name != label]
-        nested = [isinstance(table[name].dtype, (polars.List, polars.Array)) for name in names]
-        labels = [str(v) for v in table[label]] if label in table.columns else []
-        rows = table.select(names).rows()
-    except (Exception, polars.exceptions.PanicException) as error:
-        raise MalformedFileError(path, None, f"not a table of series: {error}") from error
-    if any(nested) != all(nested):
-        raise MalformedFileError(path, None, "columns must all hold lists, or all hold numbers")
-    series = []
-    for case, row in enumerate(rows):
-        try:
-            channels = [np.array(c or [], dtype=float) for c in (row if any(nested) else [row])]
-        except (TypeError, ValueError) as error:
-            raise MalformedFileError(path, None, f"row {case}: {error}") from error
-        series.append(_cut(path, None, f"row {case}: ", channels))
-    return _dataset(path, series, _labels(labels))
-
-
 READERS: dict[str, Callable[[StrPath], Dataset]] = {
     ".tsv": read_tsv,
     ".ts": read_ts,
     ".arff": read_arff,
     ".txt": read_text,
     "": read_text,
+    ".npy": read_npy,
     ".npz": read_npz,
     ".parquet": read_parquet,
 }
@@ -266,10 +198,11 @@ READERS: dict[str, Callable[[StrPath], Dataset]] = {
 def read(file: StrPath) -> Dataset:
     """Read labelled series; the format is told by the suffix of the file's name.
 
-    `.tsv`, `.ts`, `.arff`, `.txt` or none (the archive's text of 2011), `.npz` and `.parquet`.
+    `.tsv`, `.ts`, `.arff`, `.txt` or none (the archive's text of 2011), `.npy`, `.npz` and
+    `.parquet`.  A folder is one of Parquet files.
     """
     path = Path(file)
-    reader = READERS.get(path.suffix.lower())
+    reader = read_parquet if path.is_dir() else READERS.get(path.suffix.lower())
     if reader is None:
         known = ", ".join(suffix for suffix in READERS if suffix)
         raise ValueError(f"file must end in one of {known}, or in no suffix, got {str(path)!r}")
@@ -305,7 +238,7 @@ def _assemble(path: Path, cases: Sequence[_Case], *, numeric_target: bool = Fals
             values = [_numbers(channel) for channel in channels]
         except ValueError as error:
             raise MalformedFileError(path, line, str(error)) from error
-        series.append(_cut(path, line, "", values))
+        series.append(cut(path, line, "", values))
         if len(series[-1]) != len(series[0]):
             raise MalformedFileError(
                 path, line, f"{len(series[-1])} channels, but {len(series[0])} in the first series"
@@ -314,7 +247,7 @@ def _assemble(path: Path, cases: Sequence[_Case], *, numeric_target: bool = Fals
         if label is not None and (label in _MISSING or label.lower() == "nan"):
             raise MalformedFileError(path, line, "the label is missing")
     labels = [case.label for case in cases if case.label is not None]
-    y = _labels(labels)
+    y = labels_of(labels)
     if numeric_target:
         for line, label, _ in cases:
             try:
@@ -324,55 +257,4 @@ def _assemble(path: Path, cases: Sequence[_Case], *, numeric_target: bool = Fals
             if not finite:
                 raise MalformedFileError(path, line, f"the target {label!r} is no finite number")
         y = np.array(labels, dtype=float)
-    return _dataset(path, series, y)
-
-
-def _dataset(path: Path, series: list[NDArray[Any]], y: NDArray[Any]) -> Dataset:
-    if not series:
-        raise MalformedFileError(path, None, "there are no series in it")
-    try:
-        X = SeriesCollection.of(series)
-    except ValueError as error:
-        raise MalformedFileError(path, None, str(error)) from error
-    return Dataset(X, y, _stem(path), str(path))
-
-
-def _labels(labels: list[str]) -> NDArray[Any]:
-    """Whole numbers as integers, however they are written, and else the text itself."""
-    try:
-        numbers = np.array([float(label) for label in labels])
-    except ValueError:
-        return np.array(labels, dtype=str)
-    whole = np.abs(numbers) < 2**53  # not NaN either
-    whole[whole] = numbers[whole] == np.round(numbers[whole])
-    return numbers.astype(np.int64) if whole.all() else np.array(labels, dtype=str)
-
-
-def _cut(path: Path, line: int | None, place: str, channels: Any) -> NDArray[Any]:
-    """Stack channels, (channels, time), without the padding at their end."""
-    if len({len(channel) for channel in channels}) > 1:
-        counts = sorted({len(channel) for channel in channels})
-        problem = f"{place}the channels differ in length: {counts}"
-        raise MalformedFileError(path, line, problem)
-    values = np.stack(list(channels))
-    present = ~np.isnan(values).all(axis=0)
-    length = len(present) - int(present[::-1].argmax()) if present.any() else 0
-    if length == 0:
-        raise MalformedFileError(path, line, f"{place}the series is empty")
-    values = values[:, :length]
-    wrong = ~np.isfinite(values)
-    if wrong.any():
-        channel, position = np.argwhere(wrong)[0]
-        what = "value is missing" if np.isnan(values[channel, position]) else "value is infinite"
-        where = f"position {position}" + (f", channel {channel}" if len(values) > 1 else "")
-        problem = f"{place}a {what} at {where}; fill it in first"
-        raise MalformedFileError(path, line, problem)
-    return values
-
-
-def _stem(path: Path) -> str:
-    """The name of the set: that of the file without the split."""
-    for end in ("_TRAIN", "_TEST"):
-        if path.stem.upper().endswith(end):
-            return path.stem[: -len(end)]
-    return path.stem
+    return as_dataset(path, series, y)

@@ -9,6 +9,7 @@ classifiers, `TargetScale` for regressors).
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,7 @@ from warplearn.elastic.bands import resolve_band
 from warplearn.elastic.extent import columns_for
 from warplearn.elastic.streaming import ElasticStream
 from warplearn.linear_model.explanation import Explanation, contributions
+from warplearn.series.chunks import mapped
 from warplearn.training.data import TrainingSet
 from warplearn.training.estimator import Context, GradientEstimator
 from warplearn.training.plan import Model, Plan, Start
@@ -145,8 +147,10 @@ class ElasticLinearModel(GradientEstimator):
         return outputs[:, 0] if outputs.shape[1] == 1 else outputs
 
     @limits_blas
-    def _outputs(self, X: Any) -> NDArray[Any]:
-        return self._combined(self._scores(*self._operands(X)))
+    def _from_scores(self, read: Callable[[NDArray[Any]], NDArray[Any]], X: Any) -> NDArray[Any]:
+        """What a function makes of the scores of all matrices, for each series."""
+        series, operands = self._operands(X)
+        return mapped(lambda some: read(operands.scores(some)), series)
 
     def explain(self, X: Any) -> Explanation:
         """How much each time step (and channel) contributes to the outputs.
@@ -166,9 +170,12 @@ class ElasticLinearModel(GradientEstimator):
             a series, and `bias`, a number; with several outputs (more than two classes, or several
             targets) both have a first axis for them.
         """
-        series, W, band = self._operands(X)
+        series, operands = self._operands(X)
         readout = self._context.readout
-        by_output = contributions(series, W, band, readout.mix, self.n_jobs)
+        length = min(series.max_length, operands.W.shape[1])
+        by_output = mapped(
+            lambda some: contributions(some, operands, readout.mix, length), series, axis=1
+        )
         bias = self.intercept_ @ readout.mix + readout.offset
         if len(by_output) == 1:
             return Explanation(by_output[0], float(bias[0]))

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from warplearn._kernels.drivers.evaluate import evaluate
 from warplearn._kernels.recursion.local import Product
-from warplearn.elastic.bands import Band
 from warplearn.series.collection import SeriesCollection
+from warplearn.training.estimator import Operands
 
 
 class Explanation(NamedTuple):
@@ -28,22 +28,20 @@ class Explanation(NamedTuple):
 
 
 def contributions(
-    series: SeriesCollection,
-    W: NDArray[Any],
-    band: Band | None,
-    mix: NDArray[np.float64],
-    n_jobs: int | None,
+    some: SeriesCollection, operands: Operands, mix: NDArray[np.float64], length: int
 ) -> NDArray[Any]:
     """For each output the sum of `x_i w_ij` over the cells of each row on the active paths.
 
-    An array (outputs, cases, time) or (outputs, cases, channels, time).
+    An array (outputs, cases, length) or (outputs, cases, channels, length).
     """
-    by_output = []
-    for column in mix.T:
+    series = operands.series(some)
+    shape = (mix.shape[1], len(series), series.n_channels, length)
+    by_output = np.zeros(shape, series.dtype)
+    for column, by_time in zip(mix.T, by_output, strict=True):
         slopes = evaluate(
-            Product(), series.values, series.lengths, W, band=band, want_series=True,
-            upstream=np.broadcast_to(column, (len(series), len(column))), n_jobs=n_jobs,
+            Product(), series.values, series.lengths, operands.W, band=operands.band,
+            want_series=True, upstream=np.broadcast_to(column, (len(series), len(column))),
+            n_jobs=operands.n_jobs,
         ).series_gradient  # fmt: skip
-        products = (slopes * series.values).swapaxes(1, 2)
-        by_output.append(products[:, 0] if series.n_channels == 1 else products)
-    return np.stack(by_output)
+        by_time[..., : series.max_length] = (slopes * series.values).swapaxes(1, 2)
+    return by_output[:, :, 0] if series.n_channels == 1 else by_output

@@ -108,7 +108,7 @@ class Bank:
         self.threads = thread_count(n_jobs)
         self.layout = layout = Layout.of(group, self.threads)
         self.epoch = 0
-        self.orders = [examples.orders() for examples in group.examples]
+        self.orders = [examples.orders(group.X) for examples in group.examples]
         X, size = group.X, group.objective.n_outputs
         rows = max(X.max_length, *(model.W.shape[1] for model in group.models))
         m, d = group.models[0].W.shape[2:]

@@ -83,6 +83,11 @@ def _train(plans: Sequence[Plan], n_jobs: int | None, verbose: int) -> list[list
 def _check(plan: Plan) -> None:
     losses.resolve(plan.objective.loss)
     if plan.procedure.batch_size is None:
+        if not plan.X.in_memory:
+            raise ValueError(
+                "batch_size must be a positive integer to train on series that are read in chunks, "
+                "got None: steps of one example need all series in memory"
+            )
         if not isinstance(plan.procedure.solver, SGD):
             raise ValueError(
                 f"solver={plan.procedure.solver!r} needs a batch_size, got batch_size=None"
