@@ -210,23 +210,20 @@ def _sweep(config, masked, cost, x, w, stripe, limits, kept, steps, start, stop,
     return Column(above, before_first, before_second, before_third, before_fourth)
 
 
-def _sweep_rows(banded, config, cost, x, w, stripe, limits, kept, steps, m, rows, longest, above):
-    """All columns of the rows of a stripe; `above` is the value above the first column."""
+def _sweep_rows(banded, config, cost, x, w, stripe, limits, kept, steps, m, last, above):
+    """All columns of the rows of a stripe up to row `last`; `above` is above the first column."""
     raise NotImplementedError
 
 
-def _complete_rows(
-    banded, config, cost, x, w, stripe, limits, kept, steps, m, rows, longest, above
-):
+def _complete_rows(banded, config, cost, x, w, stripe, limits, kept, steps, m, last, above):
     nothing = splat(config.lanes, kept.dtype.type(-np.inf))
     column = Column(above, nothing, nothing, nothing, nothing)
     return _sweep(config, NO, cost, x, w, stripe, limits, kept, steps, 0, m, column)
 
 
-def _rows_of_band(banded, config, cost, x, w, stripe, limits, kept, steps, m, rows, longest, above):
+def _rows_of_band(banded, config, cost, x, w, stripe, limits, kept, steps, m, last, above):
     lanes, hull, i = config.lanes, limits.hull, stripe.row
     nothing = splat(lanes, kept.dtype.type(-np.inf))
-    last = min(i + rows, longest) - 1
     first, stop = hull[i, 0], hull[last, 3] + 1
     inner = min(hull[last, 1], stop)
     outer = max(hull[i, 2] + 1, inner)
@@ -305,8 +302,9 @@ def advance(config, cost, operands, ends, limits, work, start, stop_row, result)
     end = load(lanes, ends.last_rows, 0)
     for i in range(start, stop_row, rows):
         stripe = _stripe_at(config, operands, hull, i, longest)
+        last = min(i + rows, longest) - 1
         column = _sweep_rows(
-            banded, config, cost, x, w, stripe, limits, kept, steps, m, rows, longest, above
+            banded, config, cost, x, w, stripe, limits, kept, steps, m, last, above
         )
         above = nothing
         if i + rows >= ends.shortest:
