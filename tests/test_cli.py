@@ -53,7 +53,7 @@ def model(tmp_path_factory):
 @pytest.fixture(scope="module")
 def bumps():
     train, test = (datasets.load("WarpedBumps", split) for split in ("train", "test"))
-    return train._replace(X=train.X.astype(np.float32)), test._replace(X=test.X.astype(np.float32))
+    return train.replace(X=train.X.astype(np.float32)), test.replace(X=test.X.astype(np.float32))
 
 
 @pytest.fixture(scope="module")

@@ -47,7 +47,7 @@ def data():
 @pytest.fixture(scope="module")
 def gestures():
     found = datasets.load("Gestures", "train")
-    return found._replace(X=found.X.astype(np.float32))
+    return found.replace(X=found.X.astype(np.float32))
 
 
 @pytest.fixture(scope="module")

@@ -116,7 +116,7 @@ def load_series(
                 f"must be train, test or all, got {split!r}", param_hint="--split"
             )
         data = datasets.load(source, None if split == "all" else split, directory)
-    return data._replace(X=data.X.astype(dtype), name=data.name or path.stem)
+    return data.replace(X=data.X.astype(dtype), name=data.name or path.stem)
 
 
 def check_labelled(data: Dataset) -> Dataset:

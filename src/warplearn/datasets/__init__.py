@@ -9,6 +9,7 @@ from .archive import ARCHIVE, DownloadError, cache_folder, download
 from .dataset import Dataset, DatasetNotFoundError, MalformedFileError
 from .finding import Info, available, info, load
 from .generators import BUILT_IN
+from .own import from_frame, read_csv
 from .readers import read, read_arff, read_npz, read_parquet, read_text, read_ts, read_tsv
 from .writers import write_ts, write_tsv
 
@@ -23,11 +24,13 @@ __all__ = [
     "available",
     "cache_folder",
     "download",
+    "from_frame",
     "generators",
     "info",
     "load",
     "read",
     "read_arff",
+    "read_csv",
     "read_npz",
     "read_parquet",
     "read_text",

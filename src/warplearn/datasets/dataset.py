@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +14,14 @@ from numpy.typing import NDArray
 from warplearn.series.collection import SeriesCollection
 from warplearn.series.symbols import Alphabet
 
+StrPath: TypeAlias = str | PathLike[str]
 
-class Dataset(NamedTuple):
-    """Series with their labels.
 
-    Attributes
+@dataclass(frozen=True, eq=False, repr=False)
+class Dataset:
+    """Series with their labels; `X, y = dataset` unpacks them.
+
+    Parameters
     ----------
     X : SeriesCollection
     y : array (cases,)
@@ -26,6 +32,8 @@ class Dataset(NamedTuple):
         "built-in", or the files they were read from.
     alphabet : Alphabet, optional
         Of sequences of symbols; `alphabet.decode(X)` lists them.
+    description : str
+        How a table was understood: series, columns, and what was set aside.
     """
 
     X: SeriesCollection
@@ -33,6 +41,30 @@ class Dataset(NamedTuple):
     name: str = ""
     source: str = ""
     alphabet: Alphabet | None = None
+    description: str = ""
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.X, self.y))
+
+    def replace(self, **changes: Any) -> Dataset:
+        """The same data set with some attributes changed."""
+        return replace(self, **changes)
+
+    def describe(self) -> str:
+        """One line about the series and labels, such as `50 series of length 150, 2 classes`."""
+        if self.description:
+            return self.description
+        shortest, longest = int(self.X.lengths.min()), self.X.max_length
+        length = f"length {longest}" if shortest == longest else f"lengths {shortest} to {longest}"
+        parts = [f"{len(self.X)} series of {length}"]
+        if self.X.n_channels > 1:
+            parts.append(f"{self.X.n_channels} channels")
+        n_labels = len(np.unique(self.y))
+        if len(self.y) and self.y.dtype.kind == "f":
+            parts.append("values to predict")
+        else:
+            parts.append(f"{n_labels or 'no'} {'class' if n_labels == 1 else 'classes'}")
+        return ", ".join(parts)
 
     def __repr__(self) -> str:
         labels = f"{len(np.unique(self.y))} labels" if len(self.y) else "no labels"
@@ -62,6 +94,20 @@ class MalformedFileError(ValueError):
         return f"{place}: {self.problem}"
 
 
+def suffix_of(path: Path) -> str:
+    """What a file's name says about its format: its suffix, without `.gz`."""
+    return Path(path.stem).suffix.lower() if path.suffix.lower() == ".gz" else path.suffix.lower()
+
+
+def name_of(path: Path) -> str:
+    """The name of the set in a file: that of the file without format and split."""
+    stem = Path(path.stem).stem if path.suffix.lower() == ".gz" else path.stem
+    for end in ("_TRAIN", "_TEST"):
+        if stem.upper().endswith(end):
+            return stem[: -len(end)]
+    return stem
+
+
 def concatenate(parts: list[Dataset]) -> Dataset:
     """The cases of all parts in one set, whose name and alphabet are those of the first."""
     series = [x for part in parts for x in part.X]
@@ -70,4 +116,4 @@ def concatenate(parts: list[Dataset]) -> Dataset:
         labels = [y.astype(str) for y in labels]
     source = ", ".join(dict.fromkeys(part.source for part in parts))
     X = SeriesCollection.of(series)
-    return parts[0]._replace(X=X, y=np.concatenate(labels), source=source)
+    return parts[0].replace(X=X, y=np.concatenate(labels), source=source, description="")

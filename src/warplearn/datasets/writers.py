@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from warplearn.series.collection import SeriesCollection
 
-from .readers import StrPath
+from .dataset import StrPath
 
 
 def write_tsv(file: StrPath, X: Any, y: Any) -> Path:
