@@ -63,6 +63,7 @@ _MODULES = {  # of every public name
     **{name: entry.module for name, entry in ESTIMATORS.items() if entry.public},
     **dict.fromkeys(_DISPLAYS, "warplearn.plotting"),
     "elastic_mean": "warplearn.mean",
+    "explain": "warplearn.explanation",
     "load": "warplearn.persistence",
     "nearest_neighbors": "warplearn.neighbors.nearest",
     "save": "warplearn.persistence",
