@@ -78,8 +78,9 @@ def test_occlusion_of_a_known_function():
     lost[11] = -3.0  # at an end, the neighbour takes the place
     assert found[1].tolist() == lost.tolist()
     wide = occlude(Sum(), [x], width=4).contributions[0]
-    assert wide.argmax() == 10
+    assert abs(wide.argmax() - 10) <= 2
     assert np.flatnonzero(wide).min() >= 5
+    assert np.flatnonzero(wide).max() <= 15
 
 
 def test_distances_decide_as_predictions_do():

@@ -61,8 +61,8 @@ def occlude(model: Any, X: Any, *, width: int | None = None) -> Explanation:
     """Contributions of time steps by occlusion, for any fitted model.
 
     A window of the series is replaced by the straight line between its neighbours, one channel at a
-    time.  What the decision value loses by that is the contribution of the window.  Windows overlap
-    by half, and the contribution of a time step is the mean over the windows that cover it.  Such
+    time.  What the decision value loses by that is the contribution of the window.  Windows are a
+    quarter of their length apart, and the contribution of a time step is the mean over the windows that cover it.  Such
     contributions do not add up to the decision value: windows may only matter together, or stand in
     for each other.
 
@@ -97,7 +97,7 @@ def occlude(model: Any, X: Any, *, width: int | None = None) -> Explanation:
 def _of_one(model: Any, X: SeriesCollection, case: int, width: int, whole: Array) -> Array:
     """Contributions to the outputs for one series, (outputs, channels, time)."""
     x = X.elements(case)
-    starts = range(1 - width, len(x), max(1, width // 2))
+    starts = range(1 - width, len(x), max(1, width // 4))
     windows = [(max(0, start), min(len(x), start + width)) for start in starts]
     changed = [
         _flattened(x, channel, *window) for channel in range(X.n_channels) for window in windows

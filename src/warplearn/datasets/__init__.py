@@ -7,11 +7,11 @@ need no file at all, and `generators` makes more of their kind.
 from . import generators
 from .archive import ARCHIVE, DownloadError, cache_folder, download
 from .dataset import Dataset, DatasetNotFoundError, MalformedFileError
-from .finding import Info, available, info, load
+from .finding import Info, available, info, is_file, load
 from .generators import BUILT_IN
 from .own import from_frame, read_csv
 from .readers import read, read_arff, read_npz, read_parquet, read_text, read_ts, read_tsv
-from .writers import write_ts, write_tsv
+from .writers import write_csv, write_ts, write_tsv
 
 __all__ = [
     "ARCHIVE",
@@ -27,6 +27,7 @@ __all__ = [
     "from_frame",
     "generators",
     "info",
+    "is_file",
     "load",
     "read",
     "read_arff",
@@ -36,6 +37,7 @@ __all__ = [
     "read_text",
     "read_ts",
     "read_tsv",
+    "write_csv",
     "write_ts",
     "write_tsv",
 ]
