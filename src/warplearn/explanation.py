@@ -62,9 +62,9 @@ def occlude(model: Any, X: Any, *, width: int | None = None) -> Explanation:
 
     A window of the series is replaced by the straight line between its neighbours, one channel at a
     time.  What the decision value loses by that is the contribution of the window.  Windows are a
-    quarter of their length apart, and the contribution of a time step is the mean over the windows that cover it.  Such
-    contributions do not add up to the decision value: windows may only matter together, or stand in
-    for each other.
+    quarter of their length apart, and the contribution of a time step is the mean over the windows
+    that cover it.  Such contributions do not add up to the decision value: windows may only matter
+    together, or stand in for each other.
 
     Parameters
     ----------
