@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
 from warplearn.series.collection import SeriesCollection
 from warplearn.series.symbols import Alphabet
 
