@@ -343,16 +343,19 @@ def test_explanations_are_drawn(model, tmp_path):
         assert (tmp_path / name).stat().st_size > 5000
 
 
-def test_other_classifiers(tmp_path, bumps):
-    path = tmp_path / "nn.warp"
+def test_other_classifiers_are_streamed(tmp_path, bumps):
+    path = tmp_path / "m.warp"
     run("fit", "WarpedBumps", "-m", "neighbors", "-o", path, "-p", "band=0.2")
+    assert load_model(path).band == 0.2
+    assert "a model with band=0.2 cannot be streamed" in words(run("stream", path, stdin="1\n"))
+    run("fit", "WarpedBumps", "-m", "features", "-o", path, "-p", "n_filters=64")
     model = load_model(path)
-    assert model.band == 0.2
     x = bumps[1].X.values[0, :5, 0]
     result = run("stream", path, stdin="\n".join(map(str, [*x, "", x[0]])) + "\n")
     assert result.exit_code == 0, result.output
     shown = [line.split("\t") for line in result.stdout.splitlines()]
     assert [int(count) for count, *_ in shown] == [1, 2, 3, 4, 5, 1]
+    assert float(shown[4][1]) == pytest.approx(model.decision_function(x[None])[0], rel=1e-4)
     assert shown[4][2] == str(model.predict(x[None])[0])
     assert "channel(s), got 2" in words(run("stream", path, stdin="1 2\n"))
     assert "must be finite" in words(run("stream", path, stdin="nan\n"))

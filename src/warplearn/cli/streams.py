@@ -93,4 +93,10 @@ class LinearStream:
 
 def stream_of(model: Any) -> PrefixStream | LinearStream:
     """The stream that suits a model."""
+    band = getattr(model, "band_", getattr(model, "band", None))
+    if band is not None:
+        raise ValueError(
+            f"a model with band={band!r} cannot be streamed: where a band lies depends on the "
+            "length of the series, which a stream does not know"
+        )
     return LinearStream(model) if hasattr(model, "stream") else PrefixStream(model)

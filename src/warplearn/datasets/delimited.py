@@ -80,7 +80,7 @@ def has_header(file: Path) -> bool:
     sample = list(islice(_lines(file), _SAMPLE))
     delimiter = _best_delimiter([text for _, text in sample]) if sample else ","
     rows = list(_rows(file, iter(sample), delimiter))
-    return bool(rows) and _has_header(rows, _number)
+    return len(rows) > 1 and _has_header(rows, _number)
 
 
 def _open(file: Path) -> IO[bytes]:
