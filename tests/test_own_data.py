@@ -129,6 +129,18 @@ def test_missing_values(tmp_path):
     assert data.X[0].tolist() == [1, 2, 3]
 
 
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", ", "])
+def test_labels_with_blanks(tmp_path, delimiter):
+    rows = [["machine", "second", "current", "state"]]
+    rows += [[f"m{i}", f"{t}", f"{t / 3:.3f}", f"state {i}"] for i in range(3) for t in range(9)]
+    (tmp_path / "a.csv").write_text("\n".join(delimiter.join(row) for row in rows))
+    data = datasets.read(tmp_path / "a.csv", id="machine", time="second", label="state")
+    assert data.y.tolist() == ["state 0", "state 1", "state 2"]
+    assert data.X.max_length == 9
+    with pytest.raises(MalformedFileError, match="looks like a long table.*--id machine --time second"):
+        datasets.read(tmp_path / "a.csv")
+
+
 def test_decimal_commas(tmp_path):
     (tmp_path / "a.csv").write_text("class;t0;t1\na;1,5;2\nb;0,25;-1,5e3\n")
     data = datasets.read(tmp_path / "a.csv")

@@ -203,13 +203,13 @@ def wide_roles(table: Table, roles: Roles, asked: Columns) -> Roles:
         notes.append(f"column {roles.id!r} identifies the series and is not used")
     if asked.value is None:
         texts = [name for name in values if table.is_text(name)]
+        _refuse_long(table, [name for name in values if name not in texts], label)
         if label is None and len(texts) == 1 and _repeats(table, texts[0]):
             label = texts.pop()
         if texts:
             raise ValueError(_about_text(table, texts, label))
         values = [name for name in values if name != label]
         _refuse_row_numbers(table, values)
-        _refuse_long(table, values, label)
         if label is None:
             label = _label_among(table, values)
             values = [name for name in values if name != label]
@@ -275,7 +275,7 @@ def _refuse_long(table: Table, values: Sequence[str], label: str | None) -> None
             continue
         for time in values:
             column = table[time]
-            if time == id or table.is_text(time):
+            if time == id:
                 continue
             steps = np.diff(column)
             if len(first) > 1 and (steps[np.diff(codes) == 0] > 0).all():

@@ -163,24 +163,27 @@ def _is_number(text: str, to_number: Callable[[str], float] = _number) -> bool:
 
 
 def _best_delimiter(texts: Sequence[str]) -> str:
-    """The delimiter that leaves the most numbers, and rows of the same length."""
+    """The delimiter that leaves the most numbers in rows of the same length.
 
-    def quality(delimiter: str) -> tuple[float, float, float]:
+    Blanks only if no other does, because labels may have blanks too.
+    """
+
+    def quality(delimiter: str) -> float:
         try:
             rows = list(_split(iter(texts), delimiter))
         except csv.Error:
-            return 0.0, 0.0, 0.0
-        fields = [field for row in rows[1:] or rows for field in row]
+            return 0.0
         counts = [len(row) for row in rows]
         if max(counts) < 2:
-            return 0.0, 0.0, 0.0
+            return 0.0
         parse = _number if delimiter == "," else _with_comma
-        readable = np.mean([_is_number(f, parse) or f.strip().lower() in MISSING for f in fields])
-        single = np.mean([" " not in field.strip() for field in fields])
-        alike = counts.count(max(set(counts), key=counts.count)) / len(counts)
-        return float(single > 0.9) + float(readable > 0.5), alike, float(np.median(counts))
+        below = rows[1:] or rows
+        numbers = np.mean([sum(_is_number(field, parse) for field in row) for row in below])
+        return float(numbers) * counts.count(max(set(counts), key=counts.count)) / len(counts)
 
-    return max(DELIMITERS, key=quality)
+    *others, blank = DELIMITERS
+    best = max(others, key=quality)
+    return best if quality(best) > 0 else blank
 
 
 def _has_decimal_commas(rows: Sequence[_Row]) -> bool:
