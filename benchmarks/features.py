@@ -36,7 +36,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.data import read_set
 from benchmarks.measure import at_least, at_most, describe_machine
 from warplearn import DTWNeighborsClassifier, ElasticFeatureClassifier, ElasticFeatures
-from warplearn.features.models import DEFAULT_ALPHAS
+from warplearn.features.base import DEFAULT_ALPHAS
 from warplearn.features.representations import REPRESENTATIONS
 
 ELEVEN = (

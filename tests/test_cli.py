@@ -767,3 +767,13 @@ def test_interrupts_end_a_command_with_130_whenever_they_come(monkeypatch, momen
             cli.main()
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def test_warmup_compiles_in_silence_but_for_a_progress_bar():
+    result = run("warmup", "distances", "--dtype", "float64")
+    assert result.exit_code == 0, result.output
+    assert result.stdout == ""
+    assert "distances: pairwise_dtw in a band, float64" in result.stderr
+    refused = run("warmup", "everything")
+    assert refused.exit_code == 1
+    assert "families must be a list of some of distances, linear" in words(refused)

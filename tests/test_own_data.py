@@ -137,7 +137,9 @@ def test_labels_with_blanks(tmp_path, delimiter):
     data = datasets.read(tmp_path / "a.csv", id="machine", time="second", label="state")
     assert data.y.tolist() == ["state 0", "state 1", "state 2"]
     assert data.X.max_length == 9
-    with pytest.raises(MalformedFileError, match="looks like a long table.*--id machine --time second"):
+    with pytest.raises(
+        MalformedFileError, match="looks like a long table.*--id machine --time second"
+    ):
         datasets.read(tmp_path / "a.csv")
 
 

@@ -67,6 +67,8 @@ _MODULES = {  # of every public name
     "load": "warplearn.persistence",
     "nearest_neighbors": "warplearn.neighbors.nearest",
     "save": "warplearn.persistence",
+    "save_pairwise_dtw": "warplearn.elastic.storing",
+    "warmup": "warplearn.compilation",
 }
 _PACKAGES = ("datasets", "elastic", "experiments", "plotting", "series", "torch")
 

@@ -29,7 +29,15 @@ def application() -> "typer.Typer":
     """The commands, as typer takes them."""
     import typer
 
-    from warplearn.cli import benching, data, prediction, studies, training, unsupervised
+    from warplearn.cli import (
+        benching,
+        data,
+        prediction,
+        studies,
+        training,
+        unsupervised,
+        warming,
+    )
 
     app = typer.Typer(
         help=_TITLE,
@@ -54,7 +62,7 @@ def application() -> "typer.Typer":
         ] = False,
     ) -> None: ...
 
-    for module in (studies, training, prediction, unsupervised, data, benching):
+    for module in (studies, training, prediction, unsupervised, data, benching, warming):
         module.add_to(app)
     return app
 

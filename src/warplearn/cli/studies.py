@@ -100,6 +100,10 @@ def reproduce(
     data: DataFolder = None,
     download: Annotated[bool, typer.Option(help="Download data sets that are not here.")] = False,
     jobs: Jobs = -1,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(help="Address of a Dask scheduler whose workers compute, as tcp://HOST:8786."),
+    ] = None,
     quiet: Annotated[bool, typer.Option(help="No progress.")] = False,
     json: AsJson = False,
 ) -> None:
@@ -113,6 +117,8 @@ def reproduce(
     `warplearn reproduce elasticity --quick`
 
     `warplearn reproduce comparison --data UCRArchive_2018 --datasets GunPoint,ECG200`
+
+    `warplearn reproduce comparison --scheduler tcp://10.0.0.1:8786`
     """
     from warplearn.experiments import Study, finished, table_of
     from warplearn.experiments.results import totals
@@ -126,7 +132,7 @@ def reproduce(
     cases = _collect(chosen, data, download, instead=datasets is None)
     suffix = "-quick" if quick else ""
     path = output or Path("results") / f"{chosen.name}{suffix}.jsonl"
-    failures = _run(chosen, cases, path, jobs, quiet)
+    failures = _run(chosen, cases, path, jobs, quiet, scheduler)
     rows = finished(chosen, cases, path)
     if not rows:
         raise typer.Exit(FAILED)
@@ -168,14 +174,29 @@ def _collect(study: Study, directory: Path | None, download: bool, *, instead: b
     return collected.data
 
 
-def _run(study: Study, cases: list[Data], path: Path, jobs: int, quiet: bool) -> list[Line]:
+def _run(
+    study: Study,
+    cases: list[Data],
+    path: Path,
+    jobs: int,
+    quiet: bool,
+    scheduler: str | None = None,
+) -> list[Line]:
     """Carry out a study; the failures."""
     from warplearn.experiments import run
     from warplearn.experiments.progress import FailuresOnly
 
-    progress = FailuresOnly() if quiet else None
+    options: dict[str, Any] = {"progress": FailuresOnly() if quiet else None, "grace": _GRACE}
     try:
-        return run(study, cases, path, n_jobs=jobs, progress=progress, grace=_GRACE)
+        if scheduler is None:
+            return run(study, cases, path, n_jobs=jobs, **options)
+        from distributed import Client
+
+        from warplearn.dask import caller
+
+        with Client(scheduler) as client:
+            threads = max(1, sum(client.nthreads().values()))
+            return run(study, cases, path, n_jobs=threads, call=caller(client), **options)
     except KeyboardInterrupt:
         typer.echo(f"interrupted; what is finished is in {path}, run again to go on", err=True)
         raise typer.Exit(INTERRUPTED) from None

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from os import PathLike
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from warplearn.series.collection import SeriesCollection
 from warplearn.series.symbols import Alphabet
-
-StrPath: TypeAlias = str | PathLike[str]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -92,20 +89,6 @@ class MalformedFileError(ValueError):
     def __str__(self) -> str:
         place = f"{self.file}, line {self.line}" if self.line else f"{self.file}"
         return f"{place}: {self.problem}"
-
-
-def suffix_of(path: Path) -> str:
-    """What a file's name says about its format: its suffix, without `.gz`."""
-    return Path(path.stem).suffix.lower() if path.suffix.lower() == ".gz" else path.suffix.lower()
-
-
-def name_of(path: Path) -> str:
-    """The name of the set in a file: that of the file without format and split."""
-    stem = Path(path.stem).stem if path.suffix.lower() == ".gz" else path.stem
-    for end in ("_TRAIN", "_TEST"):
-        if stem.upper().endswith(end):
-            return stem[: -len(end)]
-    return stem
 
 
 def concatenate(parts: list[Dataset]) -> Dataset:

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import archive
-from .dataset import Dataset, DatasetNotFoundError, StrPath, concatenate
+from .assembling import StrPath
+from .dataset import Dataset, DatasetNotFoundError, concatenate
 from .generators import BUILT_IN
 from .readers import READERS, read
 

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .assembling import StrPath, stem
 from .columns import Columns, Table
-from .dataset import Dataset, MalformedFileError, StrPath, name_of
+from .dataset import Dataset, MalformedFileError
 from .delimited import read_table
-from .tables import Steps, understand
+from .shapes import Steps, understand
 
 
 def read_csv(
@@ -132,7 +133,7 @@ def dataset_of(path: Path, table: Table, columns: Columns, steps: Steps) -> Data
     except ValueError as error:
         raise MalformedFileError(path, None, str(error)) from error
     y = np.array([], dtype=str) if found.y is None else found.y
-    return Dataset(found.X, y, name_of(path), str(path), description=found.description)
+    return Dataset(found.X, y, stem(path), str(path), description=found.description)
 
 
 def table_of(frame: Any) -> Table:

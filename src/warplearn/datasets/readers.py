@@ -17,20 +17,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from warplearn.series.collection import SeriesCollection
-from warplearn.series.steps import (
-    Points,
-    as_stamps,
-    check_choices,
-    even_series,
-    interpolated,
-)
+from warplearn.series.steps import Points, as_stamps, check_choices, even_series
 
-from .columns import Columns, Table
-from .dataset import Dataset, MalformedFileError, StrPath, name_of, suffix_of
+from .arrays import read_npy, read_npz
+from .assembling import StrPath, as_dataset, cut, labels_of, suffix_of
+from .dataset import Dataset, MalformedFileError
 from .delimited import has_header, lines_of
-from .own import dataset_of, listed, read_csv, table_of
-from .tables import Steps, labels_of
+from .own import read_csv
+from .shapes import Steps
+from .tables import read_parquet
 
 _MISSING = frozenset(("", "?"))
 _COMMENT = ("#", "%")
@@ -238,107 +233,6 @@ def _arff_case(path: Path, number: int, text: str) -> _Case:
     return _Case(number, label.strip().strip("'\""), [channel.split(",") for channel in channels])
 
 
-def read_npz(file: StrPath, *, missing: str = "error") -> Dataset:
-    """Read an archive of NumPy arrays: `X`, (cases, time) or (cases, channels, time), and `y`.
-
-    Trailing NaN make a series shorter.  Pickled objects are not read.
-    """
-    path = Path(file)
-    try:
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
-            X = np.asarray(arrays["X"])
-            y = np.asarray(arrays["y"]) if "y" in arrays else np.array([], dtype=str)
-    except FileNotFoundError:
-        raise
-    except Exception as error:  # of many kinds: NumPy's, the zip module's, the decompressor's
-        raise MalformedFileError(path, None, f"not an archive with X: {error}") from error
-    if X.ndim == 2:
-        X = X[:, None]
-    if X.ndim != 3 or 0 in X.shape or X.dtype.kind not in "fiub":
-        problem = f"X must be numbers (cases, channels, time), got {X.dtype} of shape {X.shape}"
-        raise MalformedFileError(path, None, problem)
-    if y.ndim != 1 or len(y) not in (0, len(X)) or y.dtype.kind not in "iufbUS":
-        problem = f"y must be {len(X)} labels, got {y.dtype} of shape {y.shape}"
-        raise MalformedFileError(path, None, problem)
-    with np.errstate(over="ignore"):
-        small = X.dtype.kind == "f" and X.dtype.itemsize <= 4
-        values = X.astype(np.float32 if small else np.float64)
-    series = [_cut(path, None, f"case {case}: ", x, missing) for case, x in enumerate(values)]
-    return _dataset(path, series, y)
-
-
-def read_parquet(
-    file: StrPath,
-    *,
-    label: str | None = None,
-    id: str | None = None,
-    time: str | None = None,
-    value: str | Sequence[str] | None = None,
-    drop: str | Sequence[str] = (),
-    resample: str | None = None,
-    step: float | None = None,
-    missing: str = "error",
-) -> Dataset:
-    """Read a table, wide or long, or one whose cells are lists.
-
-    Parameters
-    ----------
-    file : path
-    label, id, time, value, drop, resample, step, missing
-        As for `read_csv`.  If cells hold lists, each column of lists is a channel, a row is a
-        series, and of these only `label`, `drop` and `missing` have a meaning.
-    """
-    try:
-        import polars
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "polars is missing, which reads parquet; run: pip install 'warplearn[data]'"
-        ) from error
-
-    path = Path(file)
-    path.stat()  # or raise FileNotFoundError
-    try:
-        frame = polars.read_parquet(path, use_pyarrow=False, memory_map=False)
-        nested = [
-            name for name, kind in frame.schema.items()
-            if isinstance(kind, (polars.List, polars.Array))
-        ]  # fmt: skip
-        lists = {name: frame[name].to_list() for name in nested}
-        table = table_of(frame.drop(nested)) if len(nested) < len(frame.columns) else None
-    except (Exception, polars.exceptions.PanicException) as error:
-        raise MalformedFileError(path, None, f"not a table of series: {error}") from error
-    columns = Columns(label, id, time, listed(value), listed(drop) or ())
-    if lists:
-        return _of_lists(path, lists, table, columns, missing)
-    assert table is not None
-    return dataset_of(path, table, columns, Steps(resample, step, missing))
-
-
-def _of_lists(
-    path: Path,
-    lists: dict[str, list[Any]],
-    table: Table | None,
-    columns: Columns,
-    missing: str,
-) -> Dataset:
-    """Rows whose cells are lists, a channel each; the only other column holds labels."""
-    channels = {name: cells for name, cells in lists.items() if name not in columns.drop}
-    series = []
-    for case, row in enumerate(zip(*channels.values(), strict=True)):
-        try:
-            values = [np.array(cell or [], dtype=float) for cell in row]
-        except (TypeError, ValueError) as error:
-            raise MalformedFileError(path, None, f"row {case}: {error}") from error
-        series.append(_cut(path, None, f"row {case}: ", values, missing))
-    try:
-        label, labels = (None, None) if table is None else labels_of(table, columns)
-    except ValueError as error:
-        raise MalformedFileError(path, None, str(error)) from error
-    data = _dataset(path, series, np.array([], dtype=str) if labels is None else labels)
-    named = f", label column {label!r}" if label else ""
-    return data.replace(description=data.describe() + named)
-
-
 READERS: dict[str, Callable[..., Dataset]] = {
     ".tsv": read_tsv,
     ".ts": read_ts,
@@ -346,6 +240,7 @@ READERS: dict[str, Callable[..., Dataset]] = {
     ".csv": read_csv,
     ".txt": read_text,
     "": read_text,
+    ".npy": read_npy,
     ".npz": read_npz,
     ".parquet": read_parquet,
 }
@@ -354,8 +249,8 @@ READERS: dict[str, Callable[..., Dataset]] = {
 def read(file: StrPath, **options: Any) -> Dataset:
     """Read labelled series; the format is told by the suffix of the file's name.
 
-    `.csv`, `.tsv`, `.ts`, `.arff`, `.txt` or none (the archive's text of 2011), `.npz` and
-    `.parquet`; text may be compressed, `.csv.gz`.
+    `.csv`, `.tsv`, `.ts`, `.arff`, `.txt` or none (the archive's text of 2011), `.npy`,
+    `.npz` and `.parquet`; text may be compressed, `.csv.gz`.  A folder is one of Parquet files.
 
     Parameters
     ----------
@@ -366,7 +261,7 @@ def read(file: StrPath, **options: Any) -> Dataset:
         is one with options for tables.
     """
     path = Path(file)
-    reader = READERS.get(suffix_of(path))
+    reader = read_parquet if path.is_dir() else READERS.get(suffix_of(path))
     if reader is None:
         known = ", ".join(suffix for suffix in READERS if suffix)
         raise ValueError(f"file must end in one of {known}, or in no suffix, got {str(path)!r}")
@@ -402,7 +297,7 @@ def _assemble(
             values = [_numbers(channel) for channel in channels]
         except ValueError as error:
             raise MalformedFileError(path, line, str(error)) from error
-        series.append(_cut(path, line, "", values, steps.missing))
+        series.append(cut(path, line, "", values, steps.missing))
         if len(series[-1]) != len(series[0]):
             raise MalformedFileError(
                 path, line, f"{len(series[-1])} channels, but {len(series[0])} in the first series"
@@ -412,7 +307,7 @@ def _assemble(
         if label is not None and (label in _MISSING or label.lower() == "nan"):
             raise MalformedFileError(path, line, "the label is missing")
     labels = [case.label for case in cases if case.label is not None]
-    y = _labels(labels)
+    y = labels_of(labels)
     if numeric_target:
         for line, label, *_ in cases:
             try:
@@ -422,7 +317,7 @@ def _assemble(
             if not finite:
                 raise MalformedFileError(path, line, f"the target {label!r} is no finite number")
         y = np.array(labels, dtype=float)
-    return _dataset(path, series, y)
+    return as_dataset(path, series, y)
 
 
 def _at_equal_steps(
@@ -449,54 +344,3 @@ def _at_equal_steps(
     except ValueError as error:
         raise MalformedFileError(path, None, str(error)) from error
     return [x.T for x in even]
-
-
-def _dataset(path: Path, series: list[NDArray[Any]], y: NDArray[Any]) -> Dataset:
-    if not series:
-        raise MalformedFileError(path, None, "there are no series in it")
-    try:
-        X = SeriesCollection.of(series)
-    except ValueError as error:
-        raise MalformedFileError(path, None, str(error)) from error
-    return Dataset(X, y, name_of(path), str(path))
-
-
-def _labels(labels: list[str]) -> NDArray[Any]:
-    """Whole numbers as integers, however they are written, and else the text itself."""
-    try:
-        numbers = np.array([float(label) for label in labels])
-    except ValueError:
-        return np.array(labels, dtype=str)
-    whole = np.abs(numbers) < 2**53  # not NaN either
-    whole[whole] = numbers[whole] == np.round(numbers[whole])
-    return numbers.astype(np.int64) if whole.all() else np.array(labels, dtype=str)
-
-
-def _cut(
-    path: Path, line: int | None, place: str, channels: Any, missing: str = "error"
-) -> NDArray[Any]:
-    """Stack channels, (channels, time), without the padding at their end."""
-    if len({len(channel) for channel in channels}) > 1:
-        counts = sorted({len(channel) for channel in channels})
-        problem = f"{place}the channels differ in length: {counts}"
-        raise MalformedFileError(path, line, problem)
-    values = np.stack(list(channels))
-    present = ~np.isnan(values).all(axis=0)
-    length = len(present) - int(present[::-1].argmax()) if present.any() else 0
-    if length == 0:
-        raise MalformedFileError(path, line, f"{place}the series is empty")
-    values = values[:, :length]
-    if missing == "interpolate" and np.isnan(values).any():
-        try:
-            values = interpolated(values.T, np.arange(length), f"{place}the series").T
-        except ValueError as error:
-            raise MalformedFileError(path, line, str(error)) from error
-    wrong = ~np.isfinite(values)
-    if wrong.any():
-        channel, position = np.argwhere(wrong)[0]
-        what = "value is missing" if np.isnan(values[channel, position]) else "value is infinite"
-        where = f"position {position}" + (f", channel {channel}" if len(values) > 1 else "")
-        hint = "; missing='interpolate' fills it in" if "missing" in what else ""
-        problem = f"{place}a {what} at {where}{hint}"
-        raise MalformedFileError(path, line, problem)
-    return values

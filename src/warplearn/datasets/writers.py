@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from warplearn.series.collection import SeriesCollection
 
-from .dataset import StrPath
+from .assembling import StrPath
 
 
 def write_csv(file: StrPath, X: Any, y: Any) -> Path:

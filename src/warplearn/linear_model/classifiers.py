@@ -90,12 +90,11 @@ class ElasticLinearClassifier(TrainedClassifier, ElasticLinearModel):
 
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Decision values: positive for `classes_[1]`, or one column for each class."""
-        return self._outputs(X)
+        return self._from_scores(self._combined, X)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each series."""
-        decisions = self._outputs(X)
-        return self.classes_[self.polarity_.classes_of(decisions)]
+        return self._from_scores(self.predict_from_scores, X)
 
     def predict_from_scores(self, scores: NDArray[Any]) -> NDArray[Any]:
         """The classes that elastic inner products with `matrices_`, computed elsewhere, mean."""

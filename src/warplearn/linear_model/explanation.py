@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from warplearn._kernels.drivers.evaluate import evaluate_paths
 from warplearn._kernels.recursion.local import Product
-from warplearn.elastic.bands import Band
 from warplearn.series.collection import SeriesCollection
+from warplearn.training.estimator import Operands
 
 
 class Explanation(NamedTuple):
@@ -46,38 +46,36 @@ class Explanation(NamedTuple):
 
 
 def contributions(
-    series: SeriesCollection,
-    W: NDArray[Any],
-    band: Band | None,
-    mix: NDArray[np.float64],
-    n_jobs: int | None,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    some: SeriesCollection, operands: Operands, mix: NDArray[np.float64], length: int
+) -> NDArray[np.float64]:
     """For each output the sum of `x_i w_ij` over the cells of each row on the active paths.
 
-    Returns
-    -------
-    contributions, climbing : arrays (outputs, cases, time) or (outputs, cases, channels, time)
+    An array (2, outputs, cases, length) or (2, outputs, cases, channels, length): contributions,
+    and their climbing part.
     """
-    by_matrix = [_along_paths(series, W[[unit]], band, n_jobs) for unit in range(len(W))]
-    totals, climbing = (np.stack(parts) for parts in zip(*by_matrix, strict=True))
-    return tuple(
-        np.einsum("u...,uo->o...", part[..., 0, :] if series.n_channels == 1 else part, mix)
-        for part in (totals, climbing)
-    )
+    series = operands.series(some)
+    by_matrix = np.stack([_along_paths(series, operands, unit) for unit in range(len(mix))])
+    mixed = np.einsum("up...,uo->po...", by_matrix, mix)
+    parts = np.zeros((*mixed.shape[:-1], length))
+    parts[..., : series.max_length] = mixed
+    return parts[..., 0, :] if series.n_channels == 1 else parts
 
 
-def _along_paths(
-    series: SeriesCollection, W: NDArray[Any], band: Band | None, n_jobs: int | None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Contributions to the score of one matrix and their climbing part, (cases, channels, time)."""
-    values = series.values
-    paths = evaluate_paths(Product(), values, series.lengths, W, band=band, n_jobs=n_jobs).paths
+def _along_paths(series: SeriesCollection, operands: Operands, unit: int) -> NDArray[np.float64]:
+    """Contributions to the score of one matrix and their climbing part.
+
+    An array (2, cases, channels, time).
+    """
+    values, W = series.values, operands.W[unit]
+    paths = evaluate_paths(
+        Product(), values, series.lengths, W[None], band=operands.band, n_jobs=operands.n_jobs
+    ).paths
     case = np.repeat(np.arange(len(series)), [len(path) for path in paths])
     i, j = np.concatenate(list(paths)).T
     row, n_rows = case * values.shape[1] + i, len(series) * values.shape[1]
     visits = np.bincount(row, minlength=n_rows)
-    products = values[case, i].astype(np.float64) * W[0, i, j]
+    products = values[case, i].astype(np.float64) * W[i, j]
     totals = np.stack([np.bincount(row, channel, n_rows) for channel in products.T])
     climbing = totals * (1 - 1 / np.maximum(visits, 1))
-    shape = (values.shape[2], *values.shape[:2])
-    return totals.reshape(shape).swapaxes(0, 1), climbing.reshape(shape).swapaxes(0, 1)
+    shape = (2, values.shape[2], *values.shape[:2])
+    return np.stack([totals, climbing]).reshape(shape).swapaxes(1, 2)

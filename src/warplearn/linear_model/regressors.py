@@ -145,7 +145,7 @@ class ElasticLinearRegression(TrainedRegressor, ElasticLinearModel):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The targets of each series, an array (cases,) or (cases, targets) like y in `fit`."""
-        return self.predict_from_scores(self._scores(*self._operands(X)))
+        return self._from_scores(self.predict_from_scores, X)
 
     def predict_from_scores(self, scores: NDArray[Any]) -> NDArray[Any]:
         """The targets that elastic inner products with `matrices_`, computed elsewhere, mean."""

@@ -20,6 +20,7 @@ from scipy.special import expit, log_softmax, softmax
 
 from warplearn._kernels.drivers.evaluate import evaluate
 from warplearn._kernels.recursion.local import Product
+from warplearn._kernels.simd.threads import limits_blas
 from warplearn.base import (
     TargetScale,
     check_array_of,
@@ -29,7 +30,7 @@ from warplearn.base import (
 from warplearn.documentation import with_parameters_of
 from warplearn.elastic.bands import resolve_band
 from warplearn.elastic.extent import columns_for
-from warplearn.series.scaling import standardized
+from warplearn.series.chunks import mapped
 from warplearn.training.data import TrainingSet
 from warplearn.training.estimator import Context, GradientEstimator
 from warplearn.training.losses import Softmax, SquaredError
@@ -170,7 +171,7 @@ class ElasticMLP(GradientEstimator):
             cases = cases[~np.isin(cases, held_out)]
             models = self._random_models(data, cases, len(targets), rng)
         else:
-            X = standardized(data.X, *scales)
+            X = data.standardized_with(scales)
             models = [self._model_from(start, data, len(targets))]
         columns = np.array([models[0].W.shape[2]])
         band = resolve_band(self.band, data.X.lengths[data.cases], columns)
@@ -288,19 +289,25 @@ class ElasticMLP(GradientEstimator):
     def _n_outputs(self) -> int:
         """Outputs of a fitted network."""
 
-    def _elastic_scores(self, X: Any) -> Array:
-        """Scores of the elastic units, before the activation."""
-        series, W, band = self._operands(X)
-        series = standardized(series, self.mean_, self.scale_)
-        return self._scores(series, W, band).astype(np.float64) + self.intercept_
+    def _scales(self) -> tuple[Array, Array]:
+        return self.mean_, self.scale_
 
+    def _from_scores(self, read: Callable[[Array], Array], X: Any) -> Array:
+        """What a function makes of the scores of the elastic units, before the activation."""
+        series, operands = self._operands(X)
+        bias = self.intercept_
+        return mapped(lambda some: read(operands.scores(some).astype(np.float64) + bias), series)
+
+    @limits_blas
     def _outputs(self, X: Any) -> Array:
-        scores = self._elastic_scores(X)
+        return self._from_scores(self._outputs_of, X)
+
+    def _outputs_of(self, scores: Array) -> Array:
         return DenseLayers(self.activation).outputs(self._head_parameters(), scores)
 
     def hidden_units(self, X: Any) -> Array:
         """What the elastic units make of each series, an array (cases, units)."""
-        return ACTIVATIONS[self.activation].value(self._elastic_scores(X))
+        return self._from_scores(ACTIVATIONS[self.activation].value, X)
 
 
 @with_parameters_of(ElasticMLP)
@@ -350,8 +357,9 @@ class ElasticMLPClassifier(TrainedClassifier, ElasticMLP):
 
     def predict(self, X: Any) -> Array:
         """The class of each series."""
-        codes = self._outputs(X).argmax(axis=1)
-        return self.classes_[codes]
+        return self._from_scores(
+            lambda scores: self.classes_[self._outputs_of(scores).argmax(axis=1)], X
+        )
 
     def predict_proba(self, X: Any) -> Array:
         """Probabilities of the classes."""
