@@ -1,12 +1,14 @@
 """Every command does what the library does, and mistakes get a message and no traceback."""
 
 import builtins
+import io
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pandas as pd
@@ -16,7 +18,7 @@ from typer.testing import CliRunner
 import warplearn
 from warplearn import cli, datasets, elastic_mean, experiments
 from warplearn.catalogue import commands, estimator_class
-from warplearn.cli import benching, common, drawing, prediction, studies, training
+from warplearn.cli import benching, common, drawing, prediction, progress, studies, training
 from warplearn.cli.storage import load_model
 from warplearn.experiments import read_rows, read_views
 
@@ -457,6 +459,31 @@ def test_get_downloads(monkeypatch, tmp_path):
     monkeypatch.setattr(datasets, "download", lambda name: tmp_path / name)
     assert answer("datasets", "get", "GunPoint")["folder"] == str(tmp_path / "GunPoint")
     assert run("datasets", "get", "GunPoint").stdout.strip() == str(tmp_path / "GunPoint")
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_progress_is_shown_on_terminals_only(monkeypatch):
+    class Model(warplearn.ElasticPerceptron):
+        def fit(self, X, y):
+            if self.verbose:
+                print("epoch 7: 3 mistakes")
+                time.sleep(0.3)  # the bar is drawn ten times a second
+            return self
+
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    model = progress.fit_with_progress(Model(), "fitting a model", None, None)
+    shown = sys.stderr.getvalue()
+    assert "fitting a model" in shown
+    assert "epoch 7: 3 mistakes" in shown
+    assert model.verbose == 0
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    with progress.working("nothing to see", 3) as done:
+        done()
+    assert not sys.stderr.getvalue()
 
 
 # Studies.

@@ -395,3 +395,14 @@ def test_info_of_a_file(long, tmp_path):
     assert found.description.startswith("12 series of length 8, id column 'id'")
     with pytest.raises(FileNotFoundError, match=r"no file 'no\.csv'"):
         datasets.info("no.csv")
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_tables_are_written_and_read_again(channels, tmp_path):
+    rng = np.random.default_rng(channels)
+    X = [rng.normal(size=(channels, length)) for length in (12, 5, 11)]
+    file = datasets.write_csv(tmp_path / "a.csv", X, ["a", "b, c", "a"])
+    again = datasets.read(file)
+    assert again.y.tolist() == ["a", "b, c", "a"]
+    for x, found in zip(X, again.X, strict=True):
+        np.testing.assert_array_equal(np.atleast_2d(found), x)
