@@ -349,6 +349,11 @@ def test_suspicious_tables_are_refused(long, wide):
         "a row seems to be a series, but there is a column 'time'",
     )
     refused({"a": [1, 2], "b": [1]}, "must have the same length")
+    many = {f"t{i}": np.arange(6) * 0.1 + i for i in range(20)}
+    subjects = {"subject": [1, 1, 1, 2, 2, 2], "class": ["a", "b"] * 3, **many}
+    refused(subjects, "'subject' is named like an identifier and repeats, but there is no time")
+    assert len(datasets.from_frame(subjects, drop="subject").X) == 6
+    assert datasets.from_frame(subjects, id="subject", drop="class").X.n_channels == 20
 
 
 def test_broken_files(tmp_path):

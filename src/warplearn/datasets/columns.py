@@ -172,6 +172,14 @@ def is_long(table: Table, roles: Roles, asked: Columns) -> bool:
     if roles.id is not None:
         column = table[roles.id]
         repeats = len(np.unique(column)) < len(column)
+        wide = sum(not table.is_text(name) for name in roles.values) > _MAX_LONG_COLUMNS
+        if repeats and wide and asked.id is None and roles.time is None:
+            raise ValueError(
+                f"column {roles.id!r} is named like an identifier and repeats, but there is no "
+                "time and there are many columns of numbers: if a row is a series, give "
+                f"drop={roles.id!r} (--drop {roles.id}); if it is a time point, id={roles.id!r} "
+                f"(--id {roles.id})"
+            )
         if repeats or asked.time is not None:
             return True
         if roles.time is not None:

@@ -28,21 +28,6 @@ from .columns import Columns, Roles, Table, is_long, long_roles, named_roles, wi
 
 Array = NDArray[Any]
 
-# Names that say what a column is, in lower case and with "_" for blanks, dots and hyphens.
-KNOWN_NAMES = {
-    "label": ("label", "labels", "class", "classes", "class_label", "target", "category"),
-    "id": (
-        "id", "case", "case_id", "caseid", "series", "series_id", "sample", "sample_id", "instance",
-        "instance_id", "unit", "subject", "recording", "unique_id",
-    ),
-    "time": (
-        "time", "t", "timestamp", "time_stamp", "date", "datetime", "step", "time_step", "timestep",
-        "position", "time_id", "reading_id", "ds",
-    ),
-    "row": ("", "index", "unnamed:_0", "row", "row_number"),
-}  # fmt: skip
-_MAX_LONG_COLUMNS = 12  # a table that only looks long has few columns
-_FEW = 3  # value columns of a table with many rows that may be long
 _NUMBERED = re.compile(r"(.*?)[_ .\-]?(\d+)")
 
 
