@@ -78,6 +78,7 @@ FUNCTIONS = {
     "elastic_inner_product": lambda X, W: warplearn.elastic_inner_product(X, W),
     "elastic_mean": lambda X, W: warplearn.elastic_mean(X, init=X[1], max_iter=2),
     "embed": lambda X, W: [embedded(x, W) for x in X],
+    "explain": lambda X, W: warplearn.explain(warplearn.DTWNeighborsClassifier().fit(X, Y), X)[0],
     "nearest_neighbors": lambda X, W: warplearn.nearest_neighbors(X, X[:3], 2),
     "pairwise_dtw": lambda X, W: warplearn.pairwise_dtw(X, X[:3]),
     "pairwise_dtw_blocks": lambda X, W: [b for _, b in warplearn.pairwise_dtw_blocks(X, rows=3)],
@@ -128,6 +129,7 @@ def test_files(channels, tmp_path):
 # Estimators
 
 METHODS = (
+    "class_distances",
     "decision_function",
     "explain",
     "kneighbors",

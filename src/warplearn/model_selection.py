@@ -141,6 +141,7 @@ class ElasticGridSearchCV(GridSearchCV):
     estimator : estimator
         Any estimator of the library.
     param_grid : dict of lists, or list of such dicts
+        The values to try of each parameter.
     scoring : str, callable, list or dict, optional
         As in scikit-learn; several metrics are computed as in scikit-learn, one fit at a time.
     n_jobs : int, optional
@@ -150,9 +151,11 @@ class ElasticGridSearchCV(GridSearchCV):
     cv : int, splitter or iterable, optional
         5 folds by default, stratified for classifiers.
     verbose : int, default=0
-    pre_dispatch, error_score
-        As in scikit-learn, for estimators that make no plans.
+        1 shows progress.
+    pre_dispatch, error_score : as in scikit-learn
+        For estimators that make no plans.
     return_train_score : bool, default=False
+        Whether `cv_results_` has scores on the training series too.
 
     Attributes
     ----------

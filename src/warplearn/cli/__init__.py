@@ -20,8 +20,8 @@ INTERRUPTED = 130  # exit code, as shells have it
 
 _TITLE = """Learning on time series under elastic transformations.
 
-Series are files (.tsv, .ts, .arff, .npz, .parquet, .txt) or names of data sets, as `warplearn
-datasets list` shows them.
+Series are files (.csv, .tsv, .ts, .arff, .npz, .parquet, .txt) or names of data sets, as
+`warplearn datasets list` shows them.
 """
 
 

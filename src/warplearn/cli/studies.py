@@ -16,15 +16,8 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from warplearn.cli import INTERRUPTED
-from warplearn.cli.common import (
-    FAILED,
-    AsJson,
-    DataFolder,
-    Jobs,
-    console,
-    friendly,
-    print_json,
-)
+from warplearn.cli.common import console, print_json
+from warplearn.cli.options import FAILED, AsJson, DataFolder, Jobs, friendly
 
 if TYPE_CHECKING:
     from warplearn.experiments import Cell, Data, Study, Table

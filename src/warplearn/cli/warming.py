@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 
-from warplearn.cli.common import friendly
+from warplearn.cli.options import friendly
 
 
 @friendly

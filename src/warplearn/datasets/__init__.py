@@ -8,11 +8,12 @@ from . import generators
 from .archive import ARCHIVE, DownloadError, cache_folder, download
 from .arrays import read_npy, read_npz
 from .dataset import Dataset, DatasetNotFoundError, MalformedFileError
-from .finding import Info, available, info, load
+from .finding import Info, available, info, is_file, load
 from .generators import BUILT_IN
+from .own import from_frame, read_csv
 from .readers import read, read_arff, read_text, read_ts, read_tsv
 from .tables import read_parquet
-from .writers import write_ts, write_tsv
+from .writers import write_csv, write_ts, write_tsv
 
 __all__ = [
     "ARCHIVE",
@@ -25,17 +26,21 @@ __all__ = [
     "available",
     "cache_folder",
     "download",
+    "from_frame",
     "generators",
     "info",
+    "is_file",
     "load",
     "read",
     "read_arff",
+    "read_csv",
     "read_npy",
     "read_npz",
     "read_parquet",
     "read_text",
     "read_ts",
     "read_tsv",
+    "write_csv",
     "write_ts",
     "write_tsv",
 ]

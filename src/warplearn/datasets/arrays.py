@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warplearn.series.collection import SeriesCollection
+from warplearn.series.steps import check_choices
 
 from .assembling import StrPath, cut, stem
 from .dataset import Dataset, MalformedFileError
@@ -16,11 +17,18 @@ from .dataset import Dataset, MalformedFileError
 _BLOCK_BYTES = 2**24  # of what is read or checked at a time
 
 
-def read_npz(file: StrPath) -> Dataset:
+def read_npz(file: StrPath, *, missing: str = "error") -> Dataset:
     """Read an archive of NumPy arrays: `X`, (cases, time) or (cases, channels, time), and `y`.
 
     Trailing NaN make a series shorter.  Pickled objects are not read.
+
+    Parameters
+    ----------
+    file : path
+    missing : {"error", "interpolate"}, default="error"
+        What to do with values that are missing inside a series.
     """
+    check_choices(None, missing)
     path = Path(file)
     try:
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
@@ -42,18 +50,20 @@ def read_npz(file: StrPath) -> Dataset:
         small = X.dtype.kind == "f" and X.dtype.itemsize <= 4
         dtype = np.float32 if small else np.float64
         values: NDArray[np.floating[Any]] = X.astype(dtype, copy=False)
-    lengths = _cut_in_place(path, values)
+    lengths = _cut_in_place(path, values, missing)
     return Dataset(SeriesCollection(values.swapaxes(1, 2), lengths), y, stem(path), str(path))
 
 
-def _cut_in_place(path: Path, values: NDArray[Any]) -> NDArray[np.int64]:
+def _cut_in_place(path: Path, values: NDArray[Any], missing: str) -> NDArray[np.int64]:
     """Put zeros in the place of the padding of series (cases, channels, time); their lengths."""
     lengths = np.full(len(values), values.shape[2])
     step = max(1, _BLOCK_BYTES // values[0].nbytes)
     for start in range(0, len(values), step):
         finite = np.isfinite(values[start : start + step]).all(axis=(1, 2))
         for case in start + np.flatnonzero(~finite):
-            lengths[case] = cut(path, None, f"case {case}: ", values[case]).shape[1]
+            kept = cut(path, None, f"case {case}: ", values[case], missing)
+            lengths[case] = kept.shape[1]
+            values[case, :, : lengths[case]] = kept
             values[case, :, lengths[case] :] = 0
     return lengths
 

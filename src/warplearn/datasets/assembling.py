@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warplearn.series.collection import SeriesCollection
+from warplearn.series.steps import interpolated
 
 from .dataset import Dataset, MalformedFileError
 
@@ -38,8 +39,10 @@ def labels_of(labels: list[str]) -> NDArray[Any]:
     return numbers.astype(np.int64) if whole.all() else np.array(labels, dtype=str)
 
 
-def cut(path: Path, line: int | None, place: str, channels: Any) -> NDArray[Any]:
-    """Stack channels, (channels, time), without the padding at their end."""
+def cut(
+    path: Path, line: int | None, place: str, channels: Any, missing: str = "error"
+) -> NDArray[Any]:
+    """Stack channels, (channels, time), without padding, and with missing values filled in."""
     if len({len(channel) for channel in channels}) > 1:
         counts = sorted({len(channel) for channel in channels})
         problem = f"{place}the channels differ in length: {counts}"
@@ -50,19 +53,31 @@ def cut(path: Path, line: int | None, place: str, channels: Any) -> NDArray[Any]
     if length == 0:
         raise MalformedFileError(path, line, f"{place}the series is empty")
     values = values[:, :length]
+    if missing == "interpolate" and np.isnan(values).any():
+        try:
+            values = interpolated(values.T, np.arange(length), f"{place}the series").T
+        except ValueError as error:
+            raise MalformedFileError(path, line, str(error)) from error
     wrong = ~np.isfinite(values)
     if wrong.any():
         channel, position = np.argwhere(wrong)[0]
         what = "value is missing" if np.isnan(values[channel, position]) else "value is infinite"
         where = f"position {position}" + (f", channel {channel}" if len(values) > 1 else "")
-        problem = f"{place}a {what} at {where}; fill it in first"
+        hint = "; missing='interpolate' fills it in" if "missing" in what else ""
+        problem = f"{place}a {what} at {where}{hint}"
         raise MalformedFileError(path, line, problem)
     return values
 
 
+def suffix_of(path: Path) -> str:
+    """What a file's name says about its format: its suffix, without `.gz`."""
+    return Path(path.stem).suffix.lower() if path.suffix.lower() == ".gz" else path.suffix.lower()
+
+
 def stem(path: Path) -> str:
-    """The name of the set: that of the file without the split."""
+    """The name of the set: that of the file without format and split."""
+    name = Path(path.stem).stem if path.suffix.lower() == ".gz" else path.stem
     for end in ("_TRAIN", "_TEST"):
-        if path.stem.upper().endswith(end):
-            return path.stem[: -len(end)]
-    return path.stem
+        if name.upper().endswith(end):
+            return name[: -len(end)]
+    return name

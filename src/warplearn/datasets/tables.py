@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,30 +13,70 @@ from numpy.typing import NDArray
 from warplearn.series.collection import SeriesCollection
 
 from .assembling import StrPath, as_dataset, cut, labels_of, stem
+from .columns import Columns, Table
 from .dataset import Dataset, MalformedFileError
+from .own import dataset_of, listed, table_of
+from .shapes import Steps, only_labels
 
 _BLOCK_ELEMENTS = 2**21  # that are read from a file of a folder at a time
 
 
-def read_parquet(file: StrPath, label: str = "label") -> Dataset:
-    """Read a table with a series in each row, or a folder of such tables.
+def read_parquet(
+    file: StrPath,
+    *,
+    label: str | None = None,
+    id: str | None = None,
+    time: str | None = None,
+    value: str | Sequence[str] | None = None,
+    drop: str | Sequence[str] = (),
+    resample: str | None = None,
+    step: float | None = None,
+    missing: str = "error",
+) -> Dataset:
+    """Read a table, wide or long, or one whose cells are lists; or a folder of wide tables.
 
     Parameters
     ----------
     file : path
-        Of a folder, all files `*.parquet`, in the order of their names.  Only labels are read at
-        once; series are checked, and are read again, some rows at a time, when they are needed.
-    label : str, default="label"
-        The column of the labels.  The other columns are either the values at each time, or each
-        holds lists, a channel of the series.  Trailing nulls make a series shorter.
+        Of a folder, all files `*.parquet`, in the order of their names, each with a series in a
+        row.  Only labels are read at once; series are checked, and are read again, some rows at a
+        time, when they are needed.
+    label, id, time, value, drop, resample, step, missing
+        As for `read_csv`.  If cells hold lists, each column of lists is a channel, a row is a
+        series, and of these only `label`, `drop` and `missing` have a meaning; of a folder only
+        `label`, by default "label".
     """
     path = Path(file)
     path.stat()  # or raise FileNotFoundError
     if path.is_dir():
-        return _read_folder(path, label)
-    table = _load(path)
-    labels = _labels(table, label)
-    return as_dataset(path, _series(path, table, label), labels_of(labels))
+        return _read_folder(path, label or "label")
+    frame = _load(path)
+    polars = _polars()
+    nested = [
+        n for n, kind in frame.schema.items() if isinstance(kind, (polars.List, polars.Array))
+    ]
+    table = table_of(frame.drop(nested)) if len(nested) < len(frame.columns) else None
+    columns = Columns(label, id, time, listed(value), listed(drop) or ())
+    if nested:
+        channels = frame.select([name for name in nested if name not in columns.drop])
+        return _of_lists(path, channels, table, columns, missing)
+    if table is None:
+        raise MalformedFileError(path, None, "there are no columns in it")
+    return dataset_of(path, table, columns, Steps(resample, step, missing))
+
+
+def _of_lists(
+    path: Path, channels: Any, table: Table | None, columns: Columns, missing: str
+) -> Dataset:
+    """Rows whose cells are lists, a channel each; the only other column holds labels."""
+    series = _series(path, channels, "", missing=missing)
+    try:
+        label, y = (None, None) if table is None else only_labels(table, columns)
+    except ValueError as error:
+        raise MalformedFileError(path, None, str(error)) from error
+    data = as_dataset(path, series, np.array([], dtype=str) if y is None else y)
+    named = f", label column {label!r}" if label else ""
+    return data.replace(description=data.describe() + named)
 
 
 def _polars() -> Any:
@@ -64,7 +104,9 @@ def _labels(table: Any, label: str) -> list[str]:
     return [str(v) for v in table[label]] if label in table.columns else []
 
 
-def _series(path: Path, table: Any, label: str, first: int = 0) -> list[Any]:
+def _series(
+    path: Path, table: Any, label: str, first: int = 0, missing: str = "error"
+) -> list[Any]:
     """The series of a table whose first row is row `first` of the file."""
     polars = _polars()
     names = [name for name in table.columns if name != label]
@@ -81,7 +123,7 @@ def _series(path: Path, table: Any, label: str, first: int = 0) -> list[Any]:
             channels = [np.array(c or [], dtype=float) for c in (row if any(nested) else [row])]
         except (TypeError, ValueError) as error:
             raise MalformedFileError(path, None, f"row {case}: {error}") from error
-        series.append(cut(path, None, f"row {case}: ", channels))
+        series.append(cut(path, None, f"row {case}: ", channels, missing))
     return series
 
 

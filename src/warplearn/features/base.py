@@ -136,6 +136,7 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
     coef_ : array of shape (targets, features)
         Coefficients of the features as `features_` returns them, not standardized.
     intercept_ : array of shape (targets,)
+        The constant of each regression.
     factors_ : array of shape (distinct elasticities, distinct representations)
         Factor of the regression on each family of filters; 0 for an empty family.
     alphas_ : array of shape (distinct elasticities, distinct representations)

@@ -47,6 +47,7 @@ class ElasticFeatureClassifier(ClassifierMixin, FeatureModel):
     coef_ : array of shape (1 or classes, features)
         Coefficients of the features as `features_` returns them, not standardized.
     intercept_ : array of shape (1 or classes,)
+        The constant of each regression.
     loo_score_ : float
         Leave-one-out accuracy on the training series, weighted.  It is slightly optimistic,
         because penalties and factors were chosen with the same predictions.
@@ -192,6 +193,7 @@ class ElasticFeatureRegressor(RegressorMixin, FeatureModel):
     coef_ : array of shape (1, features)
         Coefficients of the features as `features_` returns them, not standardized.
     intercept_ : array of shape (1,)
+        The constant of the regression.
     loo_score_ : float
         Weighted R^2 of the leave-one-out predictions of the training series.  It is slightly
         optimistic, because penalties and factors were chosen with the same predictions.

@@ -157,7 +157,8 @@ class ElasticLinearModel(GradientEstimator):
 
         The contribution of a time step is the sum of `x_i w_ij` over the cells (i, j) of its row
         on the active path.  Contributions and `bias` add up to the decision value of a classifier,
-        or to the prediction of a regressor.
+        or to the prediction of a regressor.  Where the path has several cells in a row, the time
+        step is counted several times; `climbing` says how much of its contribution is due to that.
 
         Parameters
         ----------
@@ -166,20 +167,20 @@ class ElasticLinearModel(GradientEstimator):
         Returns
         -------
         Explanation
-            `contributions`, an array (cases, time) or (cases, channels, time), 0 behind the end of
-            a series, and `bias`, a number; with several outputs (more than two classes, or several
-            targets) both have a first axis for them.
+            `contributions` and `climbing`, arrays (cases, time) or (cases, channels, time), 0
+            behind the end of a series, and `bias`, a number; with several outputs (more than two
+            classes, or several targets) all have a first axis for them.
         """
         series, operands = self._operands(X)
         readout = self._context.readout
         length = min(series.max_length, operands.W.shape[1])
-        by_output = mapped(
-            lambda some: contributions(some, operands, readout.mix, length), series, axis=1
+        total, climbing = mapped(
+            lambda some: contributions(some, operands, readout.mix, length), series, axis=2
         )
         bias = self.intercept_ @ readout.mix + readout.offset
-        if len(by_output) == 1:
-            return Explanation(by_output[0], float(bias[0]))
-        return Explanation(by_output, bias)
+        if len(total) == 1:
+            return Explanation(total[0], float(bias[0]), climbing[0])
+        return Explanation(total, bias, climbing)
 
     def stream(self, n_streams: int = 1) -> ElasticStream:
         """An online scorer that takes one sample at a time (see `ElasticStream`).

@@ -41,10 +41,12 @@ class ElasticLinearClassifier(TrainedClassifier, ElasticLinearModel):
     init_scale : float, default=0.01
         Initial weights are uniform in [-init_scale, init_scale].
     class_weight : dict or "balanced", optional
+        Weights of the classes, by default 1; "balanced" makes them inverse to the frequencies.
 
     Attributes
     ----------
     classes_ : array
+        The labels, sorted.
     polarity_ : Polarity
         How scores of the matrices combine to decision values.
     """

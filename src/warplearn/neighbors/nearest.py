@@ -264,6 +264,29 @@ class DTWNeighborsClassifier(ClassifierMixin, _DTWNeighbors):
         labels: Array = self.classes_[codes]
         return labels
 
+    def class_distances(self, X: Any) -> Array:
+        """Distance of each series to the nearest training series of each class.
+
+        Parameters
+        ----------
+        X : series collection
+
+        Returns
+        -------
+        array of shape (cases, classes)
+        """
+        check_is_fitted(self)
+        self._check_state()
+        series = check_series(self, X, reset=False)
+        known = SeriesCollection(self._values, self._lengths)
+        of_class = [
+            nearest_neighbors(
+                known[self._targets == c], series, 1, self.band_, cost=self.cost, n_jobs=self.n_jobs
+            ).distances[:, 0]
+            for c in range(len(self.classes_))
+        ]
+        return np.stack(of_class, axis=1)
+
     def predict_proba(self, X: Any) -> Array:
         """Shares of the votes.
 

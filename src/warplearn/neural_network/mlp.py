@@ -97,6 +97,7 @@ class ElasticMLP(GradientEstimator):
         Units of the hidden layers.  Those of the first are elastic, each with a weight matrix;
         further layers are dense.
     activation : {"tanh", "sigmoid", "relu"}, default="tanh"
+        Activation of the hidden units.
     learning_rate_init : float, default=0.01
         Initial learning rate.
     learning_rate : {"constant", "decay", "invscaling"} or schedule, default="constant"
@@ -106,15 +107,18 @@ class ElasticMLP(GradientEstimator):
     batch_size : int, optional, default=16
         None is the incremental method, a step for each example.
     solver : {"adam", "momentum", "sgd"} or solver, default="adam"
+        How steps are made.
     max_iter : int, default=200
         Epochs at most.
     n_iter_no_change : int, default=30
+        Epochs without progress after which training stops.
 
     Attributes
     ----------
     coef_ : array (units, n, m), or (units, n, m, channels)
         Weight matrices of the elastic units.
     intercept_ : array (units,)
+        The bias of each elastic unit.
     dense_coefs_, dense_intercepts_ : lists of arrays
         Weights (inputs, outputs) and biases of the dense layers, the output layer last.
     mean_, scale_ : arrays (channels,)
@@ -314,10 +318,12 @@ class ElasticMLPClassifier(TrainedClassifier, ElasticMLP):
     Parameters
     ----------
     class_weight : dict or "balanced", optional
+        Weights of the classes, by default 1; "balanced" makes them inverse to the frequencies.
 
     Attributes
     ----------
     classes_ : array
+        The labels, sorted.
 
     Examples
     --------
@@ -374,6 +380,7 @@ class ElasticMLPRegressor(TrainedRegressor, ElasticMLP):
     Attributes
     ----------
     target_mean_, target_scale_ : arrays (targets,)
+        Mean and deviation of the training targets.
     """
 
     def _loss(self) -> Any:

@@ -26,6 +26,7 @@ from warplearn.series.convert import (
     empty_error,
     to_floats,
 )
+from warplearn.series.long import from_frame
 from warplearn.series.reading import blocks_of
 from warplearn.series.sources import ArraySource, Index, Source
 
@@ -112,6 +113,7 @@ class SeriesCollection:
         *,
         layout: str | None = None,
         alphabet: Encoder | None = None,
+        missing: str = "error",
         name: str = "X",
     ) -> SeriesCollection:
         """Take series in whatever form they come.
@@ -131,6 +133,10 @@ class SeriesCollection:
             (time, channels), and time points at the end where all channels are NaN are padding.
         alphabet : Alphabet, optional
             Encodes the symbols.
+        missing : {"error", "interpolate"}, default="error"
+            What to do with NaN inside a series: refuse it, or interpolate linearly between the
+            neighbours in time.  NaN in all channels at the end of rows of an array or a data frame
+            is taken as padding, with a warning that says so.
         name : str, default="X"
             What error messages call `X`.
 
@@ -153,7 +159,58 @@ class SeriesCollection:
             return X
         if alphabet is not None:
             return alphabet.encode(X, name=name)
-        return cls._trusted(*convert(X, layout, name), mapped=isinstance(X, np.memmap))
+        values, lengths = convert(X, layout, name, missing)
+        return cls._trusted(values, lengths, mapped=isinstance(X, np.memmap))
+
+    @classmethod
+    def from_long(
+        cls,
+        frame: Any,
+        *,
+        id: Any,
+        value: Any,
+        time: Any = None,
+        resample: str | None = None,
+        step: float | None = None,
+        missing: str = "error",
+    ) -> SeriesCollection:
+        """Take series from a table in long form, with a row for each time point.
+
+        Parameters
+        ----------
+        frame : pandas or polars data frame, or mapping of names to arrays
+        id : str
+            The column that says which series a row belongs to.  Series are in the order in which
+            they first appear.
+        value : str or list of str
+            The columns of the channels.
+        time : str, optional
+            The column of time stamps, numbers or dates; rows are sorted by it.  By default the rows
+            of a series are in order, at equal steps.
+        resample : {"linear", "nearest", "previous"}, optional
+            Interpolate at equal steps.  By default uneven steps and gaps are refused.
+        step : float, optional
+            The step to resample at, in seconds for dates; by default the median of all steps.
+        missing : {"error", "interpolate"}, default="error"
+            What to do with values that are missing inside a series.
+
+        Returns
+        -------
+        SeriesCollection
+
+        See Also
+        --------
+        warplearn.datasets.from_frame : The same with labels.
+
+        Examples
+        --------
+        >>> frame = {"id": [7, 7, 7, 8, 8], "t": [0, 2, 1, 0, 1], "v": [1.0, 3.0, 2.0, 5.0, 6.0]}
+        >>> X = SeriesCollection.from_long(frame, id="id", time="t", value="v")
+        >>> X[0], X[1]
+        (array([1., 2., 3.]), array([5., 6.]))
+        """
+        found = from_frame(frame, id, time, value, resample=resample, step=step, missing=missing)
+        return cls.of(found.series)
 
     @classmethod
     def chunks(cls, parts: Iterable[Any], *, layout: str | None = None) -> SeriesCollection:
@@ -303,9 +360,8 @@ class SeriesCollection:
             return self
         with np.errstate(over="ignore"):
             values = self.values.astype(dtype)
-        return self._trusted(
-            *check_finite(values, self.lengths, None, f"the collection as {dtype}")
-        )
+        check_finite(values, f"the collection as {dtype}")
+        return self._trusted(values, self.lengths)
 
 
 @final
@@ -352,7 +408,10 @@ def single(
         if x.ndim not in (1, 2):
             raise ValueError(f"{name} must be one series, got an array of shape {x.shape}")
         x = x[None]
-    collection = SeriesCollection.of(x, layout=layout, name=name)
+    if isinstance(x, SeriesCollection):
+        collection = SeriesCollection.of(x, name=name)
+    else:
+        collection = SeriesCollection._trusted(*convert(x, layout, name, may_be_padded=False))
     if len(collection) != 1:
         raise ValueError(f"{name} must be one series, got a collection of {len(collection)}")
     return collection if dtype is None else collection.astype(dtype)

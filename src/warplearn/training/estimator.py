@@ -129,6 +129,7 @@ class GradientEstimator(CheckedState, BaseEstimator, metaclass=ABCMeta):
     learning_rate : {"constant", "decay", "invscaling"} or schedule, default="decay"
         How the rate changes from epoch to epoch (see `warplearn.training.schedules`).
     penalty : {"l2", "l1"} or penalty, default="l2"
+        Penalty on the weights, of strength `alpha` (see `warplearn.training.penalties`).
     alpha : float, default=0.0
         Strength of the penalty (the paper's lambda), added to the loss of every example.
     batch_size : int, optional
@@ -142,6 +143,7 @@ class GradientEstimator(CheckedState, BaseEstimator, metaclass=ABCMeta):
         Whether to hold out `validation_fraction` of the training series and judge by them instead
         of by those trained on.
     validation_fraction : float, default=0.1
+        Share of the training series that `early_stopping` holds out.
     monitor : {"accuracy", "loss"}, default="loss"
         "accuracy" stops when all series are classified correctly, or after `n_iter_no_change`
         epochs without fewer mistakes, and keeps the weights with the fewest.  "loss" stops when
@@ -150,6 +152,7 @@ class GradientEstimator(CheckedState, BaseEstimator, metaclass=ABCMeta):
     tol : float, optional, default=1e-4
         None never stops for lack of progress.
     n_iter_no_change : int, default=200
+        Epochs without progress after which training stops.
     average : bool, default=False
         Whether to use the mean of the weights over the epochs.
     max_norm : float, optional
@@ -166,6 +169,7 @@ class GradientEstimator(CheckedState, BaseEstimator, metaclass=ABCMeta):
     warm_start : bool, default=False
         Whether `fit` starts from the weights of the last one.
     random_state : int or RandomState, optional
+        Source of initial weights and of the order of examples.
     verbose : int, default=0
         1 shows progress.
     n_jobs : int, optional
@@ -176,6 +180,7 @@ class GradientEstimator(CheckedState, BaseEstimator, metaclass=ABCMeta):
     coef_ : array (matrices, n, m), or (matrices, n, m, channels)
         Weight matrices.
     intercept_ : array (matrices,)
+        The bias of each matrix.
     n_iter_ : int
         Epochs, the most of any model.
     history_ : list of arrays
