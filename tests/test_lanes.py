@@ -1,8 +1,10 @@
 """The vector type: every operation of every lane is NumPy's."""
 
 import pickle
+import platform
 from typing import NamedTuple
 
+import numba
 import numpy as np
 import pytest
 from numba import njit
@@ -17,9 +19,10 @@ from warplearn._kernels.recursion.steps import (
     step_at,
     step_bytes,
 )
+from warplearn._kernels.simd import target
 from warplearn._kernels.simd.arrays import CACHE_LINE, aligned_empty
 from warplearn._kernels.simd.constants import NO, Static, constants, value_of
-from warplearn._kernels.simd.target import lanes_for
+from warplearn._kernels.simd.target import lanes_for, register_lanes
 from warplearn._kernels.simd.vector import (
     BANK,
     BATCH,
@@ -256,7 +259,18 @@ def test_work_space_starts_on_a_cache_line(dtype, size):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_lane_count_suits_the_dtype(dtype):
     assert lanes_for(dtype).value in (8, 16, 32, 64)
-    assert lanes_for(np.float32).value == 2 * lanes_for(np.float64).value
+    assert lanes_for(np.float32).value >= lanes_for(np.float64).value
+    assert register_lanes(dtype).value <= lanes_for(dtype).value
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="names of x86 CPUs")
+@pytest.mark.parametrize(
+    ("name", "expected"), [("x86-64", (16, 16)), ("x86-64-v3", (16, 32)), ("x86-64-v4", (32, 64))]
+)
+def test_registers_are_those_of_the_target(name, expected, monkeypatch):
+    monkeypatch.setattr(numba.config, "CPU_NAME", name)
+    monkeypatch.setattr(numba.config, "CPU_FEATURES", "")
+    assert target._detect()[:2] == expected
 
 
 def test_statics_are_types():

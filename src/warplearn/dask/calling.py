@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from distributed import Client
-from threadpoolctl import threadpool_limits
 
+from warplearn._kernels.simd.threads import blas_threads
 from warplearn.dask.engine import RETRIES
 
 _STEP = 0.02  # seconds between looks at a task
@@ -34,5 +34,5 @@ def caller(client: Client) -> Callable[..., Any]:
 
 
 def _run(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    with threadpool_limits(1, "blas"):
+    with blas_threads(1):
         return function(*args)

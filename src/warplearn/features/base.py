@@ -14,20 +14,17 @@ from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import ThreadpoolController
 
 from warplearn._kernels.drivers.windows import GROUP
-from warplearn._kernels.simd.threads import thread_count
+from warplearn._kernels.simd.threads import blas_threads
 from warplearn.base import check_fitted_array, check_series
 from warplearn.documentation import with_parameters_of
 from warplearn.features.reduction import (
@@ -76,18 +73,6 @@ class Growth(NamedTuple):
 
     basis: Basis
     total: Total
-
-
-@cache
-def _blas() -> ThreadpoolController:
-    """The libraries for linear algebra; looking for them takes milliseconds."""
-    return ThreadpoolController().select(user_api="blas")
-
-
-def _blas_threads(n_jobs: int | None) -> AbstractContextManager[Any]:
-    """Let linear algebra use as many threads as `n_jobs` says."""
-    limits: AbstractContextManager[Any] = _blas().limit(limits=thread_count(n_jobs))
-    return limits
 
 
 def _positive(cases: Cases) -> NDArray[np.int64]:
@@ -177,7 +162,7 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
         self.__dict__.pop("_growth", None)
         cases = self._check(X, y, sample_weight, reset=True)
         kept = _positive(cases)
-        with _blas_threads(self.n_jobs):
+        with blas_threads(self.n_jobs):
             basis = self._draw(_sample(cases, kept))
             self._adopt(basis, reduce_all(basis, cases, kept))
         return self
@@ -219,7 +204,7 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
             )
         cases = _weighted(self._check(X, y, sample_weight, reset=growth is None, **options))
         self._checked_alphas()
-        with _blas_threads(self.n_jobs):
+        with blas_threads(self.n_jobs):
             if growth is None:
                 basis = self._draw(_sample(cases, np.arange(len(cases.weights))))
                 total = Total(cases, np.arange(len(cases.weights)))
@@ -235,7 +220,7 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
         """A fitted attribute that is not yet computed after `partial_fit`."""
         growth: Growth | None = vars(self).get("_growth")
         if growth is not None and name in _SOLVED and "coef_" not in vars(self):
-            with _blas_threads(self.n_jobs):
+            with blas_threads(self.n_jobs):
                 total = settle(growth.basis, growth.total)
                 self._growth = Growth(growth.basis, total)
                 self._adopt(growth.basis, total)
@@ -264,7 +249,7 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
         width = features.features_per_group * len(features.groups_)
         step = max(1, _BLOCK_BYTES // (4 * width))
         predictions = np.tile(self.intercept_, (len(collection), 1))
-        with _blas_threads(self.n_jobs):
+        with blas_threads(self.n_jobs):
             for start in range(0, len(collection), step):
                 cases = slice(start, start + step)
                 standardized = features.standardized(collection[cases])
@@ -328,7 +313,7 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
         smaller.__dict__.pop("_growth", None)
         smaller.shrinkage_ = [Shrinkage(self.features_.n_filters_, self.loo_score_)]
         fewest = -(-n_filters // GROUP)
-        with _blas_threads(self.n_jobs):
+        with blas_threads(self.n_jobs):
             basis = Basis.of(self.features_, _sample(cases, kept_cases))
             total = reduce_all(basis, cases, kept_cases)
             while (count := len(smaller.features_.groups_)) > fewest:

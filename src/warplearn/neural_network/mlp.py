@@ -292,13 +292,13 @@ class ElasticMLP(GradientEstimator):
     def _scales(self) -> tuple[Array, Array]:
         return self.mean_, self.scale_
 
+    @limits_blas
     def _from_scores(self, read: Callable[[Array], Array], X: Any) -> Array:
         """What a function makes of the scores of the elastic units, before the activation."""
         series, operands = self._operands(X)
         bias = self.intercept_
         return mapped(lambda some: read(operands.scores(some).astype(np.float64) + bias), series)
 
-    @limits_blas
     def _outputs(self, X: Any) -> Array:
         return self._from_scores(self._outputs_of, X)
 
