@@ -1,8 +1,9 @@
 """Time and memory with more and more series.
 
-Each measurement runs in a process of its own, in one thread.  Its memory is the peak beyond what
-the process had when the series were ready and the code compiled.  A case that takes longer than
-`--seconds`, or needs more than `--gigabytes`, ends there.  The exponent is that of the time in the
+Each measurement runs in a process of its own, in one thread, and its time is that of the CPU, so
+that other work on the machine matters little.  Its memory is the peak beyond what the process had
+when the series were ready and the code compiled.  A case that takes longer than `--seconds`, or
+needs more than `--gigabytes`, ends there.  The exponent is that of the time in the
 number of series, fitted to the sizes from 4,000 on.  Series are generated and of length 100, in
 float32.  The peers need `pip install -e '.[bench]'`; those that are not installed are left out.
 """
@@ -94,15 +95,15 @@ def _resident() -> int:
 
 
 def measure(name: str, size: int, gigabytes: float) -> dict[str, float]:
-    """Run a case in this process; seconds, and megabytes beyond the series."""
+    """Run a case in this process; seconds of the CPU, and megabytes beyond the series."""
     case = CASES[name]
     X, y = waves(size, case.classes)
     case.run(*waves(_WARM_UP, case.classes))
     limit = int(gigabytes * 2**30)
     resource.setrlimit(resource.RLIMIT_AS, (limit + _address_space(),) * 2)
-    before, start = _resident(), time.perf_counter()
+    before, start = _resident(), time.process_time()
     case.run(X, y)
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return {"seconds": seconds, "megabytes": max(0, peak - before) / 1e6}
 
