@@ -19,12 +19,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from benchmarks.measure import at_most, describe_machine
-from warplearn import ElasticFeatureClassifier
+from warplearn import (
+    ElasticFeatureClassifier,
+    ElasticKMeans,
+    ElasticLogisticRegression,
+    ElasticMLPClassifier,
+)
 
 SIZES = tuple(1000 * 2**power for power in range(7))
 LENGTH = 100
@@ -69,6 +75,29 @@ def _features(X: np.ndarray, y: np.ndarray) -> Any:
     return ElasticFeatureClassifier(random_state=0, n_jobs=1).fit(X, y)
 
 
+def _linear(X: np.ndarray, y: np.ndarray) -> Any:
+    return ElasticLogisticRegression(
+        elasticity=10, batch_size=1024, solver="adam", max_iter=5, random_state=0, n_jobs=1
+    ).fit(X, y)
+
+
+def _kmeans(X: np.ndarray, y: np.ndarray) -> Any:
+    return ElasticKMeans(
+        8, batch_size=1024, init="random", max_iter=2, random_state=0, n_jobs=1
+    ).fit(X)
+
+
+@cache
+def _fitted() -> list[Any]:
+    X, y = waves(_WARM_UP, 2)
+    network = ElasticMLPClassifier(elasticity=10, max_iter=1, random_state=0, n_jobs=1)
+    return [_linear(X, y), network.fit(X, y)]
+
+
+def _predict(X: np.ndarray, y: np.ndarray) -> Any:
+    return [model.predict(X) for model in _fitted()]
+
+
 def _aeon(name: str) -> Callable[[np.ndarray, np.ndarray], Any]:
     def run(X: np.ndarray, y: np.ndarray) -> Any:
         import aeon.classification.convolution_based as family
@@ -81,6 +110,9 @@ def _aeon(name: str) -> Callable[[np.ndarray, np.ndarray], Any]:
 CASES: dict[str, Case] = {
     "features fit, 2 classes": Case(_features),
     "features fit, 10 classes": Case(_features, classes=10),
+    "linear fit": Case(_linear),
+    "k-means fit": Case(_kmeans),
+    "linear and network predict": Case(_predict),
     "ROCKET fit": Case(_aeon("RocketClassifier"), needs="aeon", most=np.inf),
     "MiniRocket fit": Case(_aeon("MiniRocketClassifier"), needs="aeon", most=np.inf),
 }
