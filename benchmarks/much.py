@@ -61,8 +61,9 @@ def epoch(options: argparse.Namespace) -> None:
     X, y = bumps(options.series)
     model = linear(256).fit(X[:1000], y[:1000])
     scores = seconds(lambda: model.decision_function(X))
-    each = scores / len(X) * 1e6
-    print(f"scores of {len(X):,} series, m = 10: {scores:.3f} s, {each:.2f} us each")
+    print(
+        f"scores of {len(X):,} series, m = 10: {scores:.3f} s, {scores / len(X) * 1e6:.2f} us each"
+    )
     for size in (64, 256, 1024, 4096):
         spent = seconds(lambda size=size: linear(size).fit(X, y), 1)
         most = 10 if size >= 1024 else np.inf

@@ -40,8 +40,9 @@ def read_npz(file: StrPath) -> Dataset:
         raise MalformedFileError(path, None, problem)
     with np.errstate(over="ignore"):
         small = X.dtype.kind == "f" and X.dtype.itemsize <= 4
-        dtype = np.float32 if small else np.float64
-        values: NDArray[np.floating[Any]] = X.astype(dtype, copy=False)
+        values: NDArray[np.floating[Any]] = X.astype(
+            np.float32 if small else np.float64, copy=False
+        )
     lengths = _cut_in_place(path, values)
     return Dataset(SeriesCollection(values.swapaxes(1, 2), lengths), y, stem(path), str(path))
 
