@@ -28,7 +28,7 @@ from warplearn import (
 )
 
 LENGTH = 100
-CHUNK = 2_500  # series of a chunk on the cluster
+CHUNK = 1_000  # series of a chunk on the cluster
 
 
 def bumps(count: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -117,7 +117,7 @@ def cluster(options: argparse.Namespace) -> None:
     model = ElasticFeatureClassifier(800, random_state=0, n_jobs=1).fit(X[:1000], y[:1000])
 
     def work(series: Any, client: Client) -> dict[str, Callable[[], Any]]:
-        pairs = series[: 4 * CHUNK]
+        pairs = series[: 6 * CHUNK]
         return {
             "features fit": lambda: remote.fit(
                 ElasticFeatureClassifier(800, random_state=0, n_jobs=1), series, y, client=client
