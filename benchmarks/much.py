@@ -28,7 +28,7 @@ from warplearn import (
 )
 
 LENGTH = 100
-CHUNK = 2_500  # series of a chunk on the cluster
+CHUNK = 1_000  # series of a chunk on the cluster
 
 
 def bumps(count: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -61,8 +61,9 @@ def epoch(options: argparse.Namespace) -> None:
     X, y = bumps(options.series)
     model = linear(256).fit(X[:1000], y[:1000])
     scores = seconds(lambda: model.decision_function(X))
-    each = scores / len(X) * 1e6
-    print(f"scores of {len(X):,} series, m = 10: {scores:.3f} s, {each:.2f} us each")
+    print(
+        f"scores of {len(X):,} series, m = 10: {scores:.3f} s, {scores / len(X) * 1e6:.2f} us each"
+    )
     for size in (64, 256, 1024, 4096):
         spent = seconds(lambda size=size: linear(size).fit(X, y), 1)
         most = 10 if size >= 1024 else np.inf
@@ -116,7 +117,7 @@ def cluster(options: argparse.Namespace) -> None:
     model = ElasticFeatureClassifier(800, random_state=0, n_jobs=1).fit(X[:1000], y[:1000])
 
     def work(series: Any, client: Client) -> dict[str, Callable[[], Any]]:
-        pairs = series[: 4 * CHUNK]
+        pairs = series[: 6 * CHUNK]
         return {
             "features fit": lambda: remote.fit(
                 ElasticFeatureClassifier(800, random_state=0, n_jobs=1), series, y, client=client

@@ -1,8 +1,9 @@
 """Time and memory with more and more series.
 
-Each measurement runs in a process of its own, in one thread.  Its memory is the peak beyond what
-the process had when the series were ready and the code compiled.  A case that takes longer than
-`--seconds`, or needs more than `--gigabytes`, ends there.  The exponent is that of the time in the
+Each measurement runs in a process of its own, in one thread, and its time is that of the CPU, so
+that other work on the machine matters little.  Its memory is the peak beyond what the process had
+when the series were ready and the code compiled.  A case that takes longer than `--seconds`, or
+needs more than `--gigabytes`, ends there.  The exponent is that of the time in the
 number of series, fitted to the sizes from 4,000 on.  Series are generated and of length 100, in
 float32.  The peers need `pip install -e '.[bench]'`; those that are not installed are left out.
 """
@@ -18,12 +19,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from benchmarks.measure import at_most, describe_machine
-from warplearn import ElasticFeatureClassifier
+from warplearn import (
+    ElasticFeatureClassifier,
+    ElasticKMeans,
+    ElasticLogisticRegression,
+    ElasticMLPClassifier,
+)
 
 SIZES = tuple(1000 * 2**power for power in range(7))
 LENGTH = 100
@@ -68,6 +75,29 @@ def _features(X: np.ndarray, y: np.ndarray) -> Any:
     return ElasticFeatureClassifier(random_state=0, n_jobs=1).fit(X, y)
 
 
+def _linear(X: np.ndarray, y: np.ndarray) -> Any:
+    return ElasticLogisticRegression(
+        elasticity=10, batch_size=1024, solver="adam", max_iter=5, random_state=0, n_jobs=1
+    ).fit(X, y)
+
+
+def _kmeans(X: np.ndarray, y: np.ndarray) -> Any:
+    return ElasticKMeans(
+        8, batch_size=1024, init="random", max_iter=2, random_state=0, n_jobs=1
+    ).fit(X)
+
+
+@cache
+def _fitted() -> list[Any]:
+    X, y = waves(_WARM_UP, 2)
+    network = ElasticMLPClassifier(elasticity=10, max_iter=1, random_state=0, n_jobs=1)
+    return [_linear(X, y), network.fit(X, y)]
+
+
+def _predict(X: np.ndarray, y: np.ndarray) -> Any:
+    return [model.predict(X) for model in _fitted()]
+
+
 def _aeon(name: str) -> Callable[[np.ndarray, np.ndarray], Any]:
     def run(X: np.ndarray, y: np.ndarray) -> Any:
         import aeon.classification.convolution_based as family
@@ -80,6 +110,9 @@ def _aeon(name: str) -> Callable[[np.ndarray, np.ndarray], Any]:
 CASES: dict[str, Case] = {
     "features fit, 2 classes": Case(_features),
     "features fit, 10 classes": Case(_features, classes=10),
+    "linear fit": Case(_linear),
+    "k-means fit": Case(_kmeans),
+    "linear and network predict": Case(_predict),
     "ROCKET fit": Case(_aeon("RocketClassifier"), needs="aeon", most=np.inf),
     "MiniRocket fit": Case(_aeon("MiniRocketClassifier"), needs="aeon", most=np.inf),
 }
@@ -94,15 +127,15 @@ def _resident() -> int:
 
 
 def measure(name: str, size: int, gigabytes: float) -> dict[str, float]:
-    """Run a case in this process; seconds, and megabytes beyond the series."""
+    """Run a case in this process; seconds of the CPU, and megabytes beyond the series."""
     case = CASES[name]
     X, y = waves(size, case.classes)
     case.run(*waves(_WARM_UP, case.classes))
     limit = int(gigabytes * 2**30)
     resource.setrlimit(resource.RLIMIT_AS, (limit + _address_space(),) * 2)
-    before, start = _resident(), time.perf_counter()
+    before, start = _resident(), time.process_time()
     case.run(X, y)
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return {"seconds": seconds, "megabytes": max(0, peak - before) / 1e6}
 

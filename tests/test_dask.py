@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import polars
 import pytest
+from typer.testing import CliRunner
 
 from warplearn import (
     DTWNeighborsClassifier,
@@ -28,6 +29,8 @@ from warplearn import (
     pairwise_dtw,
     save,
 )
+from warplearn import cli as command_line
+from warplearn.experiments import read_rows
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
@@ -192,6 +195,33 @@ def test_grid_search(client, lanes):
     np.testing.assert_array_equal(
         got.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"]
     )
+
+
+def test_a_study_on_a_scheduler(cluster, client, tmp_path):
+    study = tmp_path / "small.toml"
+    study.write_text(
+        """
+        name = "small"
+        datasets = ["WarpedBumps"]
+        trials = 2
+        seed = 0
+
+        [[methods]]
+        name = "eLOGR"
+        estimator = "ElasticLogisticRegression"
+        parameters = { max_iter = 2, elasticity = 2 }
+        grid = { learning_rate_init = [0.1, 0.01] }
+        """
+    )
+    rows = {}
+    for name, options in {"here": [], "there": ["--scheduler", cluster.scheduler_address]}.items():
+        path = tmp_path / f"{name}.jsonl"
+        command = ["reproduce", str(study), "-o", str(path), "--quiet", "--jobs", "1", *options]
+        result = CliRunner().invoke(command_line.application(), command)
+        assert result.exit_code == 0, result.output
+        rows[name] = {row["key"]: row["error"] for row in read_rows(path)}
+    assert len(rows["here"]) == 2
+    assert rows["there"] == rows["here"]
 
 
 # What happens to clusters

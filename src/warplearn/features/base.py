@@ -241,21 +241,24 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
         return alphas
 
     def _predict_targets(self, X: Any) -> Array:
-        """Predictions (cases, targets), a block of series at a time."""
+        """Predictions (cases, targets)."""
+        return np.concatenate(list(self._predicted_blocks(X)))
+
+    def _predicted_blocks(self, X: Any) -> Iterator[Array]:
+        """Predictions (cases, targets) of a block of series at a time."""
         check_is_fitted(self)
         self._check_state()
         collection, features = check_series(self, X, reset=False), self.features_
         parts = self._predicting_parts()
         width = features.features_per_group * len(features.groups_)
         step = max(1, _BLOCK_BYTES // (4 * width))
-        predictions = np.tile(self.intercept_, (len(collection), 1))
-        with blas_threads(self.n_jobs):
-            for start in range(0, len(collection), step):
-                cases = slice(start, start + step)
-                standardized = features.standardized(collection[cases])
+        for start in range(0, len(collection), step):
+            standardized = features.standardized(collection[start : start + step])
+            predictions = np.tile(self.intercept_, (len(standardized.values), 1))
+            with blas_threads(self.n_jobs):
                 for groups, coef in parts:
-                    predictions[cases] += features.pooled(standardized, groups) @ coef
-        return predictions
+                    predictions += features.pooled(standardized, groups) @ coef
+            yield predictions
 
     def _predicting_parts(self) -> list[tuple[Array, Array]]:
         """Groups of one elasticity with coefficients other than 0, and these coefficients."""

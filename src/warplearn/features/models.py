@@ -162,7 +162,8 @@ class ElasticFeatureClassifier(ClassifierMixin, FeatureModel):
         -------
         array of shape (cases,)
         """
-        codes = self._per_class(self._predict_targets(X)).argmax(axis=1)
+        blocks = self._predicted_blocks(X)
+        codes = np.concatenate([self._per_class(block).argmax(axis=1) for block in blocks])
         labels: Array = self.classes_[codes]
         return labels
 

@@ -3,7 +3,7 @@
 The normal equations are solved for a penalty by a Cholesky factorization, of the size of the
 number of cases or of the number of features, whichever is smaller.  Leave-one-out predictions
 follow from the same factor without refitting.  The penalty with the least squared leave-one-out
-error is searched: few of the penalties are tried.
+error is searched downhill, so that few of the penalties are tried.
 
 Let Z be the standardized features and T the centred targets, each row times the root of its
 weight.  With penalty a, the fitted targets are H T, where H = Z (Z'Z + aI)^-1 Z', which is
@@ -28,6 +28,7 @@ from scipy.optimize import nnls
 from warplearn.features.representations import Array
 
 _COLUMNS_PER_BLOCK = 512  # features whose products are added up in float32
+_SMALL = 256  # equations, for which all penalties are tried: their errors may have several minima
 _EQUAL_FACTORS_PENALTY = 0.1  # relative to the sum of squared targets
 
 
@@ -51,6 +52,8 @@ class RidgeFit(NamedTuple):
 
 class System(Protocol):
     """The normal equations of a regression."""
+
+    size: int
 
     def attempt(self, alpha: float) -> tuple[Array, Array]:
         """Leave-one-out residuals (cases, targets) with a penalty, and the solution."""
@@ -106,6 +109,7 @@ class FewCases:
     """
 
     def __init__(self, features: Array, targets: Array, weights: Array) -> None:
+        self.size = len(weights)
         self.root = np.sqrt(weights)[:, None]
         self.shares = weights[:, None] / weights.sum()
         self.T = self.root * targets
@@ -156,6 +160,7 @@ class ManyCases:
         weights: Array,
         total_weight: float,
     ) -> None:
+        self.size = len(gram)
         self.gram, self.products, self.targets = gram, products, targets
         self.Z, self.weights = features, weights[:, None]
         self.total_weight = total_weight
@@ -202,8 +207,12 @@ def solve(system: System, weights: Array, alphas: Array, guess: float | None = N
             best = squared, RidgeFit(solution, float(alphas[place]), residuals)
         return squared
 
-    start = len(alphas) // 2 if guess is None else int(np.abs(np.log(alphas / guess)).argmin())
-    descend(error, len(alphas), start)
+    if system.size <= _SMALL:
+        for place in range(len(alphas)):
+            error(place)
+    else:
+        near = len(alphas) // 2 if guess is None else int(np.abs(np.log(alphas / guess)).argmin())
+        descend(error, len(alphas), near)
     if best is None:
         raise ValueError(f"alphas must be larger for these series, got {alphas.max():g} at most")
     return best[1]._replace(coef=system.coef(best[1].coef))

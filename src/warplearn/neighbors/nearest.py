@@ -80,9 +80,12 @@ class _DTWNeighbors(CheckedState, BaseEstimator):
         Of series that are read in chunks, only the way to read them is kept.
         """
         resolve_distance(self.cost)
-        self._stored = None if X.in_memory and X.blocks is None else X
-        values = np.empty((0, 1, X.n_channels)) if self._stored is not None else X.values
-        self._values, self._lengths = np.array(values), np.array(X.lengths)
+        vars(self).pop("_stored", None)
+        if X.in_memory and X.blocks is None:
+            self._values = np.array(X.values)
+        else:
+            self._stored, self._values = X, np.empty((0, 1, X.n_channels))
+        self._lengths = np.array(X.lengths)
         self._targets = np.array(targets)
         if not isinstance(self.band, (Sequence, np.ndarray)) or isinstance(self.band, str):
             self.band_ = self.band
