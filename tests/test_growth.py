@@ -225,6 +225,32 @@ def test_what_is_solved_when(rng):
         _ = ElasticFeatureRegressor(8).partial_fit(X, y).sharpness_
 
 
+def test_arrays_may_be_filled_anew(rng):
+    X, y = waves(rng, 80)
+    ref, got = (ElasticFeatureClassifier(64, random_state=0) for _ in range(2))
+    buffer = np.empty((40, 40))
+    for part in (slice(0, 40), slice(40, 80)):
+        buffer[:] = X[part]
+        got.partial_fit(buffer, y[part], [0, 1, 2])
+        ref.partial_fit(X[part].copy(), y[part], [0, 1, 2])
+    buffer[:] = 0
+    assert got.decision_function(X).tolist() == ref.decision_function(X).tolist()
+
+
+def test_an_interrupted_part_is_not_counted_twice(rng, small_sample, monkeypatch):
+    X, y = waves(rng, 120)
+    model = ElasticFeatureClassifier(64, random_state=0).partial_fit(X, y, [0, 1, 2])
+
+    def interrupt(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(reduction.FamilyMoments, "add", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        model.partial_fit(X, y)
+    with pytest.raises(ValueError, match="partial_fit can only go on from partial_fit"):
+        model.partial_fit(X, y)
+
+
 def test_saved_models_predict_but_do_not_grow(rng, tmp_path):
     X, y = waves(rng, 60)
     model = ElasticFeatureClassifier(64, random_state=0).partial_fit(X, y, [0, 1, 2])
@@ -246,8 +272,11 @@ def test_bad_parts(rng):
         model.partial_fit(X, y)
     with pytest.raises(ValueError, match="class_weight must be None or a dict for partial_fit"):
         clone(model).set_params(class_weight="balanced").partial_fit(X, y, [0, 1, 2])
+    failed = clone(model)
     with pytest.raises(ValueError, match="labels that are not in classes"):
-        clone(model).partial_fit(X, y, [0, 1])
+        failed.partial_fit(X, y, [0, 1])
+    with pytest.raises(ValueError, match="classes must be given in the first call"):
+        failed.partial_fit(X, y)
     model.partial_fit(X, y, [0, 1, 2])
     with pytest.raises(ValueError, match="classes must stay the same"):
         model.partial_fit(X, y, [0, 1])

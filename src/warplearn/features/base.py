@@ -13,7 +13,7 @@ times the factor with the greatest likelihood.
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
@@ -33,6 +33,7 @@ from warplearn.features.reduction import (
     Cases,
     Total,
     extend,
+    join,
     reduce_all,
     sampled,
     select,
@@ -204,10 +205,12 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
             )
         cases = _weighted(self._check(X, y, sample_weight, reset=growth is None, **options))
         self._checked_alphas()
+        self.__dict__.pop("_growth", None)  # sums that are left half added up cannot grow again
         with blas_threads(self.n_jobs):
             if growth is None:
-                basis = self._draw(_sample(cases, np.arange(len(cases.weights))))
-                total = Total(cases, np.arange(len(cases.weights)))
+                positions = np.arange(len(cases.weights))
+                basis = self._draw(_sample(cases, positions))
+                total = Total(join([cases]), positions)  # a copy: X may be filled anew
             else:
                 basis, total = growth.basis, extend(growth.basis, growth.total, cases)
         self.n_features_in_: int = max(self.n_features_in_, cases.series.max_length)
@@ -221,6 +224,7 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
         growth: Growth | None = vars(self).get("_growth")
         if growth is not None and name in _SOLVED and "coef_" not in vars(self):
             with blas_threads(self.n_jobs):
+                del self._growth  # as in `_grow`
                 total = settle(growth.basis, growth.total)
                 self._growth = Growth(growth.basis, total)
                 self._adopt(growth.basis, total)

@@ -103,7 +103,7 @@ class ElasticFeatureClassifier(ClassifierMixin, FeatureModel):
                 f"class_weight must be None or a dict for partial_fit, got {self.class_weight!r}: "
                 "how many series the classes will have is not known yet"
             )
-        if classes is None and not hasattr(self, "classes_"):
+        if classes is None and not {"_growth", "features_"} & set(vars(self)):
             raise ValueError("classes must be given in the first call of partial_fit, got None")
         return self._grow(X, y, sample_weight, classes=classes)
 
