@@ -367,13 +367,14 @@ def test_demo(tmp_path):
     assert re.search(r"NN\+ALL +│ +0\.0 │ +1 │ +5,120,000", again.stdout), again.stdout
 
 
-def test_without_data_the_built_in_sets_are_used(tmp_path, monkeypatch):
+def test_without_data_the_bundled_sets_are_used(tmp_path, monkeypatch):
     monkeypatch.delenv("WARPLEARN_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(experiments, "run", lambda *_, **__: [])  # what it would run is the point
-    result = run("reproduce", "comparison", "--quick")
-    assert "built-in, generated ones are used instead" in words(result)
+    result = run("reproduce", "comparison")
+    assert "left out: no data set 'Wafer'" in words(result)
+    assert "'GunPoint'" not in words(result)
     result = run("reproduce", "comparison", "--datasets", "NoSuchSet")
     assert result.exit_code == 1
     assert "left out: no data set 'NoSuchSet'" in words(result)

@@ -1,14 +1,15 @@
 """Labelled series: built in, read from files, found by name, downloaded.
 
-`load` is the way to a data set by its name, `read` to one in a file.  `BUILT_IN` are the sets that
-need no file at all, and `generators` makes more of their kind.
+`load` is the way to a data set by its name, `read` to one in a file.  `BUNDLED` are real sets that
+come with the package, `BUILT_IN` are generated ones, and `generators` makes more of their kind.
 """
 
 from . import generators
 from .archive import ARCHIVE, DownloadError, cache_folder, download
 from .arrays import read_npy, read_npz
+from .bundled import BUNDLED
 from .dataset import Dataset, DatasetNotFoundError, MalformedFileError
-from .finding import Info, available, info, load
+from .finding import Info, available, description, info, load
 from .generators import BUILT_IN
 from .readers import read, read_arff, read_text, read_ts, read_tsv
 from .tables import read_parquet
@@ -17,6 +18,7 @@ from .writers import write_ts, write_tsv
 __all__ = [
     "ARCHIVE",
     "BUILT_IN",
+    "BUNDLED",
     "Dataset",
     "DatasetNotFoundError",
     "DownloadError",
@@ -24,6 +26,7 @@ __all__ = [
     "MalformedFileError",
     "available",
     "cache_folder",
+    "description",
     "download",
     "generators",
     "info",

