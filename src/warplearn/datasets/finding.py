@@ -126,8 +126,8 @@ def info(name: str, directory: StrPath | None = None, **options: Any) -> Info:
 
 def description(name: str) -> str:
     """What a data set is, in a line; nothing is known of sets that do not come with the package."""
-    known = {**BUILT_IN, **BUNDLED}
-    return known[name].description if name in known else ""
+    known = BUNDLED.get(name) or BUILT_IN.get(name)
+    return known.description if known else ""
 
 
 def available(directory: StrPath | None = None) -> dict[str, str]:

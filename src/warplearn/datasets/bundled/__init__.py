@@ -61,7 +61,7 @@ BUNDLED: dict[str, Bundled] = {
         _UCR,
     ),
     "ECG200": Bundled(
-        "one heartbeat each: normal, or of a heart with an infarction",
+        "one heartbeat each: normal, or of a heart with ischemia",
         "R. T. Olszewski: Generalized feature extraction for structural pattern recognition in "
         "time-series data. PhD thesis, Carnegie Mellon University, 2001",
         _UCR,
