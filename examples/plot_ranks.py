@@ -2,9 +2,9 @@
 Is one method really better? Ranks over data sets
 =================================================
 
-Seven methods on twelve data sets, as printed in the paper: nearest neighbours with all series (NN+ALL)
-or with prototypes (NN+AHC, NN+KME), and four elastic linear classifiers. A bar joins methods that
-do not differ significantly.
+Seven methods on twelve data sets, as printed in the paper: nearest neighbours with all series
+(NN+ALL) or with prototypes (NN+AHC, NN+KME), and four elastic linear classifiers. A bar joins
+methods that do not differ significantly.
 """
 
 import matplotlib.pyplot as plt

@@ -10,7 +10,6 @@ import pickle
 import time
 
 import matplotlib.pyplot as plt
-import numpy as np
 
 from warplearn import (
     DTWNeighborsClassifier,

@@ -36,6 +36,7 @@ _DISPLAYS = (
     "CriticalDifferenceDisplay",
     "ElasticityCurveDisplay",
     "LearningCurveDisplay",
+    "TradeOffDisplay",
     "WarpingPathDisplay",
     "WeightMatrixDisplay",
 )

@@ -25,6 +25,18 @@ for (const table of document.querySelectorAll("table.sortable")) {
   }));
 }
 
+// Tables that are wider than the page say so until they are scrolled.
+const regions = [...document.querySelectorAll(".scroll")];
+const hint = region => {
+  region.previousElementSibling.hidden =
+    region.scrollLeft > 8 || region.scrollWidth <= region.clientWidth + 2;
+};
+regions.forEach(region => region.addEventListener("scroll", () => hint(region)));
+const hints = () => regions.forEach(hint);
+addEventListener("resize", hints);
+document.querySelectorAll("details").forEach(each => each.addEventListener("toggle", hints));
+hints();
+
 // Light and dark.
 const darkNow = () => {
   const chosen = document.documentElement.dataset.theme;
@@ -40,6 +52,7 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => view
 const state = { view: 0, unit: 0, channel: 0, series: 0, mistakes: false, hover: null };
 const LEFT = 44, RIGHT = 10, TOP = 8, BOTTOM = 24;  // around the plots
 const style = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const counted = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
 const wrong = s => s.label !== s.predicted;
 
 function bytes(text) {
@@ -78,7 +91,7 @@ function refresh() {
   const kind = view.heldOut ? "test" : "training";
   get("model-note").textContent = `${view.model} with ${view.units[0].m} columns for ${view.units[0].n} time steps` +
     (view.units.length > 1 ? ` and ${view.units.length} matrices` : "") +
-    `; ${view.mistakes} mistakes on ${view.cases} ${kind} series, of which ${view.series.length} can be chosen here.`;
+    `. ${counted(view.mistakes, "mistake")} on ${view.cases} ${kind} series; ${view.series.length} of these series can be chosen here.`;
   const scale = view.units[state.unit].scale;
   get("low").textContent = (-scale).toPrecision(2);
   get("high").textContent = scale.toPrecision(2);
