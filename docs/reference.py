@@ -63,7 +63,7 @@ def sections():
     for module, title in MODULES.items():
         try:
             names = import_module(module).__all__
-        except ModuleNotFoundError:  # PyTorch is optional
+        except ImportError:  # PyTorch is optional
             continue
         own = [f"{module}.{name}" for name in names if f"warplearn.{name}" not in top]
         found[title] = own + (displays if module == "warplearn.plotting" else [])

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from warplearn.cli.common import FAILED, AsJson, console, friendly, print_json
 from warplearn.cli.drawing import draw_series
-from warplearn.cli.studies import run_study, summary_of, write_html
+from warplearn.cli.studies import run_study, summary_of
 
 if TYPE_CHECKING:
     from warplearn.experiments import Data, Study
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _BESIDE = ("1-NN DTW", "prototypes")
 _EXPLAINED, _LINEAR = "ECG200", "elastic linear"
 _CLASSES = {-1: "ischemic", 1: "normal"}
+_TITLE = "warplearn demo: accuracy, size and speed on real data"
 _CONCLUSION = (
     "Start with ElasticFeatureClassifier for the fewest errors; where ElasticLogisticRegression "
     "comes near it, as on ECG200 and ItalyPowerDemand, take it: it is far smaller and quicker than "
@@ -48,7 +49,8 @@ def demo(
 
     Example: `warplearn demo -o demo.html`
     """
-    from warplearn.experiments import Study, collect, finished
+    from warplearn.experiments import Study, collect, finished, read_views
+    from warplearn.experiments.report import write_report
 
     start = time.perf_counter()
     screen, results = console(), output.with_suffix(".jsonl")
@@ -61,7 +63,7 @@ def demo(
         raise typer.Exit(FAILED)
     rows = finished(study, cases, results)
     with screen.status("writing the report"):
-        write_html([results], output)
+        write_report(rows, output, views=_in_order(read_views(results), cases), title=_TITLE)
     if json:
         print_json({**summary_of(rows, [], results), "report": str(output)})
         return
@@ -74,6 +76,11 @@ def demo(
         "prepare kernels",
         markup=False,
     )
+
+
+def _in_order(views: list[Line], cases: list[Data]) -> list[Line]:
+    names = [data.name for data in cases]
+    return sorted(views, key=lambda view: names.index(view["dataset"]))
 
 
 def _prepare(study: Study, *, one_process: bool) -> None:

@@ -294,8 +294,7 @@ def _report_results(results: list[Path], output: Path | None, json: bool) -> Non
     _WRITERS[output.suffix](results, output)
 
 
-def write_html(results: list[Path], output: Path) -> None:
-    """Write a page about files of results."""
+def _write_html(results: list[Path], output: Path) -> None:
     from warplearn.experiments import read_failures, read_rows, read_views
     from warplearn.experiments.report import write_report
 
@@ -319,7 +318,7 @@ def _write_markdown(results: list[Path], output: Path) -> None:
     output.write_text("\n\n".join(sections) + "\n", "utf-8")
 
 
-_WRITERS = {".html": write_html, ".md": _write_markdown}
+_WRITERS = {".html": _write_html, ".md": _write_markdown}
 
 
 def add_to(app: typer.Typer) -> None:

@@ -60,12 +60,12 @@ def figure_html(figures: Sequence[Callable[[], Figure]], caption: str, salt: str
     settings: Any = dict.fromkeys(_INKED, _INK)
     settings |= {"svg.fonttype": "none", "svg.hashsalt": salt}
     with rc_context(settings):
-        panels = "".join(_svg(make()) for make in figures)
+        panels = "".join(_svg(make(), caption) for make in figures)
     said = html.escape(caption)
     return f"<figure><div class=panels>{panels}</div><figcaption>{said}</figcaption></figure>"
 
 
-def _svg(figure: Figure) -> str:
+def _svg(figure: Figure, caption: str) -> str:
     """A figure as an element of the page, in the colours of the text around it."""
     stream = io.StringIO()
     figure.savefig(stream, format="svg", transparent=True, metadata={"Date": None})
@@ -74,8 +74,10 @@ def _svg(figure: Figure) -> str:
     # It may grow and shrink a little with the page; the view box keeps the proportions.
     inches = figure.get_figwidth()
     size = f'style="min-width:{4.4 * inches:.0f}rem;max-width:{6.5 * inches:.0f}rem"'
+    titles = [axis.get_title() for axis in figure.axes]
+    label = html.escape(": ".join(filter(None, [*titles, caption])))
     return re.sub(r' (width|height)="[\d.]+pt"', "", text, count=2).replace(
-        "<svg", f"<svg {size}", 1
+        "<svg", f'<svg role="img" aria-label="{label}" {size}', 1
     )
 
 
@@ -111,7 +113,7 @@ def _legend(table: Table) -> str:
         for name, meaning in table.legend.items()
         if name in shown
     )
-    return f"<details><summary>Legend</summary><dl>{entries}</dl></details>" if entries else ""
+    return f"<details open><summary>Legend</summary><dl>{entries}</dl></details>" if entries else ""
 
 
 def _dot(mark: str) -> str:

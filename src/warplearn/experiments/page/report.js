@@ -241,10 +241,21 @@ function draw() {
   drawContributions();
 }
 
-function read(event) {
-  const view = views[state.view], s = view.series[state.series], unit = view.units[state.unit];
-  const box = event.currentTarget.getBoundingClientRect();
-  const i = Math.floor((event.clientX - box.left - LEFT) / (box.width - LEFT - RIGHT) * unit.n);
+function pointed(event) {
+  const box = event.currentTarget.getBoundingClientRect(), n = views[state.view].units[state.unit].n;
+  read(Math.floor((event.clientX - box.left - LEFT) / (box.width - LEFT - RIGHT) * n));
+}
+
+function pressed(event) {
+  const step = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10 }[event.key];
+  if (!step) return;
+  event.preventDefault();
+  const last = views[state.view].series[state.series].values[0].length - 1;
+  read(state.hover === null ? 0 : Math.max(0, Math.min(last, state.hover + step)));
+}
+
+function read(i) {
+  const view = views[state.view], s = view.series[state.series];
   if (i < 0 || i >= s.values[0].length) return;
   state.hover = i;
   const [first, last] = s.paths[state.unit].map(columns => columns[i]);
@@ -272,7 +283,10 @@ if (views.length) {
   get("previous").addEventListener("click", () => move(-1));
   get("next").addEventListener("click", () => move(1));
   get("mistakes").addEventListener("change", event => { state.mistakes = event.target.checked; refresh(); });
-  for (const id of ["matrix", "contributions"]) get(id).addEventListener("pointermove", read);
+  for (const id of ["matrix", "contributions"]) {
+    get(id).addEventListener("pointermove", pointed);
+    get(id).addEventListener("keydown", pressed);
+  }
   addEventListener("resize", draw);
   refresh();
 }
