@@ -37,11 +37,6 @@ EXTENDING = {
     "warplearn.training.optimizers": ["register"],
     "warplearn.training.train": ["train"],
 }
-SKLEARN = (
-    "set_fit_request, set_partial_fit_request, set_predict_request, set_predict_proba_request, "
-    "set_score_request, set_transform_request, set_inverse_transform_request, "
-    "get_metadata_routing, set_output"
-)
 
 
 def sections():
@@ -82,6 +77,17 @@ def object_of(name):
     return getattr(import_module(module), last)
 
 
+def own_methods(cls):
+    """The public methods that a class has from this library, not from scikit-learn."""
+    found = inspect.getmembers(cls, lambda member: callable(member) or isinstance(member, property))
+    return [
+        name
+        for name, member in found
+        if not name.startswith("_")
+        and (getattr(getattr(member, "fget", member), "__module__", "") or "").startswith("warplearn")
+    ]
+
+
 def directive_of(name):
     """How autodoc documents a name."""
     found = object_of(name)
@@ -90,11 +96,7 @@ def directive_of(name):
         return "automodule", {"members": ""}
     if inspect.isclass(found):
         if hasattr(found, "get_params"):
-            options = {
-                "members": "",
-                "inherited-members": "BaseEstimator,object",
-                "exclude-members": SKLEARN,
-            }
+            options = {"members": ", ".join(own_methods(found))}
         elif issubclass(found, Exception) or found.__module__.startswith("warplearn.torch"):
             options = {}
         else:
