@@ -59,7 +59,7 @@ html_show_sourcelink = False
 html_theme_options = {
     "logo": {"text": "warplearn"},
     "navbar_align": "left",
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 7,
     "navigation_with_keys": True,
     "show_toc_level": 2,
     "secondary_sidebar_items": ["page-toc"],

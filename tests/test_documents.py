@@ -20,7 +20,7 @@ import warplearn
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-WITHOUT_CODE = {"docs/changelog.md"}
+WITHOUT_CODE = {f"docs/{n}.md" for n in ("background", "changelog", "extending", "guide")}
 UNLISTED = {"warplearn.cli", "warplearn.averaging"}  # a program; parts that estimators use
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SHOWN = re.compile(r"^ *# > ?(.*)$", re.MULTILINE)
