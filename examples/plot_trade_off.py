@@ -43,7 +43,7 @@ for row, name in zip(axes, ("ECG200", "ItalyPowerDemand", "GunPoint"), strict=Tr
         error, size, duration = measure(model, train, test)
         print(f"{name}, {label}: {error:.1f} %, {size / 1e3:.0f} kB, {duration:.0f} µs")
         for axis, value in zip(row, (size / 1e3, duration), strict=True):
-            axis.scatter(value, error, label=label)
+            axis.scatter(value, error, s=60, label=label)
     row[0].set(ylabel=f"{name}\nerror, %", xscale="log")
     row[1].set(xscale="log")
     for axis in row:

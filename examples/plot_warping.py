@@ -19,7 +19,6 @@ print(f"Euclidean distance {straight:.2f}, under warping {dtw(x, y):.2f}")
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 AlignmentDisplay.from_series(x, y).plot(left)
-left.set_title("which elements belong together")
 WarpingPathDisplay.from_series(x, y).plot(right)
 right.set_title("the path on the grid of all pairs")
 plt.show()

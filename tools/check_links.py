@@ -26,7 +26,8 @@ class Page(HTMLParser):
 
 def broken(folder):
     """Yield pages and their links that lead nowhere."""
-    pages = {file.resolve(): Page(file) for file in folder.rglob("*.html")}
+    files = [f for f in folder.rglob("*.html") if "_static" not in f.parts]  # templates of a theme
+    pages = {file.resolve(): Page(file) for file in files}
     for file, page in pages.items():
         for link in page.links:
             parts = urlsplit(link)
