@@ -540,28 +540,46 @@ def test_reproduce_and_report(study, tmp_path):
 @pytest.mark.slow
 def test_demo(tmp_path):
     found = answer("demo", "-o", tmp_path / "demo.html")
-    assert [(each["method"], each["trials"]) for each in found["entries"]] == [
-        ("NN+ALL", 1), ("NN+AHC", 1), ("NN+KME", 10),
-        ("ePERC", 10), ("eLOGR", 10), ("eMARG", 10), ("eLSVM", 10), ("eFEAT", 3),
+    errors = {(each["dataset"], each["method"]): each["error"] for each in found["entries"]}
+    assert list(dict.fromkeys(name for name, _ in errors)) == [
+        "ECG200", "ItalyPowerDemand", "GunPoint",
     ]  # fmt: skip
-    assert all(each["error"] < 20 for each in found["entries"])
+    for name in ("ECG200", "ItalyPowerDemand"):
+        assert errors[name, "elastic linear"] < errors[name, "1-NN DTW"]
+    assert errors["GunPoint", "elastic features"] < 1 < 5 < errors["GunPoint", "1-NN DTW"]
     page = (tmp_path / "demo.html").read_text("utf-8")
-    assert "eLSVM" in page
+    assert "elastic features" in page
+    assert "time of a decision" in page
     assert '<section id="viewer" >' in page
-    (stored,) = read_views(tmp_path / "demo.jsonl")
-    assert (stored["method"], stored["view"]["model"]) == ("eLOGR", "ElasticLogisticRegression")
-    assert "WarpedBumps" in page
+    views = read_views(tmp_path / "demo.jsonl")
+    assert {(each["method"], each["view"]["model"]) for each in views} == {
+        ("elastic linear", "ElasticLogisticRegression")
+    }
     again = run("demo", "-o", tmp_path / "demo.html")  # all is there already
-    assert re.search(r"NN\+ALL +│ +0\.0 │ +1 │ +5,120,000", again.stdout), again.stdout
+    assert re.search(r"elastic features +0\.\d % +\d+ kB", again.stdout), again.stdout
+    assert "samples" in again.stdout
+    assert "Start with ElasticFeatureClassifier" in again.stdout
 
 
-def test_without_data_the_built_in_sets_are_used(tmp_path, monkeypatch):
+def test_page_of_a_model(tmp_path):
+    model = tmp_path / "model.warp"
+    run("fit", "WarpedBumps", "-p", "elasticity=5", "-p", "max_iter=5", "-o", model)
+    result = run("report", model, "WarpedBumps", "-o", tmp_path / "page.html")
+    assert result.exit_code == 0, result.output
+    assert "of 400" in (tmp_path / "page.html").read_text("utf-8")
+    assert run("report", model, "-o", tmp_path / "page.html").exit_code == 2
+    assert run("report", model, "WarpedBumps").exit_code == 2
+    assert run("report", model, "WarpedBumps", "-o", tmp_path / "page.md").exit_code == 2
+
+
+def test_without_data_the_bundled_sets_are_used(tmp_path, monkeypatch):
     monkeypatch.delenv("WARPLEARN_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(experiments, "run", lambda *_, **__: [])  # what it would run is the point
-    result = run("reproduce", "comparison", "--quick")
-    assert "built-in, generated ones are used instead" in words(result)
+    result = run("reproduce", "comparison")
+    assert "left out: no data set 'Wafer'" in words(result)
+    assert "'GunPoint'" not in words(result)
     result = run("reproduce", "comparison", "--datasets", "NoSuchSet")
     assert result.exit_code == 1
     assert "left out: no data set 'NoSuchSet'" in words(result)

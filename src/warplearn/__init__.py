@@ -38,6 +38,7 @@ _DISPLAYS = (
     "CriticalDifferenceDisplay",
     "ElasticityCurveDisplay",
     "LearningCurveDisplay",
+    "TradeOffDisplay",
     "WarpingPathDisplay",
     "WeightMatrixDisplay",
 )

@@ -32,6 +32,7 @@ def application() -> "typer.Typer":
     from warplearn.cli import (
         benching,
         data,
+        demo,
         prediction,
         studies,
         training,
@@ -62,7 +63,7 @@ def application() -> "typer.Typer":
         ] = False,
     ) -> None: ...
 
-    for module in (studies, training, prediction, unsupervised, data, benching, warming):
+    for module in (demo, studies, training, prediction, unsupervised, data, benching, warming):
         module.add_to(app)
     return app
 

@@ -26,8 +26,7 @@ def list_sets(data: DataFolder = None, json: AsJson = False) -> None:
         return
     table = table_of("name", "where", "what")
     for name, place in available.items():
-        known = datasets.BUILT_IN.get(name)
-        table.add_row(name, place, known.description if known else "")
+        table.add_row(name, place, datasets.description(name))
     console().print(table)
 
 

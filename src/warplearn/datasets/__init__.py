@@ -1,14 +1,15 @@
 """Labelled series: built in, read from files, found by name, downloaded.
 
-`load` is the way to a data set by its name, `read` to one in a file.  `BUILT_IN` are the sets that
-need no file at all, and `generators` makes more of their kind.
+`load` is the way to a data set by its name, `read` to one in a file.  `BUNDLED` are real sets that
+come with the package, `BUILT_IN` are generated ones, and `generators` makes more of their kind.
 """
 
 from . import generators
 from .archive import ARCHIVE, DownloadError, cache_folder, download
 from .arrays import read_npy, read_npz
+from .bundled import BUNDLED
 from .dataset import Dataset, DatasetNotFoundError, MalformedFileError
-from .finding import Info, available, info, is_file, load
+from .finding import Info, available, description, info, is_file, load
 from .generators import BUILT_IN
 from .own import from_frame, read_csv
 from .readers import read, read_arff, read_text, read_ts, read_tsv
@@ -18,6 +19,7 @@ from .writers import write_csv, write_ts, write_tsv
 __all__ = [
     "ARCHIVE",
     "BUILT_IN",
+    "BUNDLED",
     "Dataset",
     "DatasetNotFoundError",
     "DownloadError",
@@ -25,6 +27,7 @@ __all__ = [
     "MalformedFileError",
     "available",
     "cache_folder",
+    "description",
     "download",
     "from_frame",
     "generators",

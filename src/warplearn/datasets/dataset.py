@@ -26,7 +26,7 @@ class Dataset:
         they are values to predict, else strings.  Empty where a file has none.
     name : str
     source : str
-        "built-in", or the files they were read from.
+        "built-in" (generated), "bundled" (real, in the package), or the files they were read from.
     alphabet : Alphabet, optional
         Of sequences of symbols; `alphabet.decode(X)` lists them.
     description : str

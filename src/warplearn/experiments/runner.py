@@ -203,7 +203,8 @@ class _Desk(NamedTuple):
         if errors:
             spent = time.perf_counter() - start
             mean = f"error {np.mean(errors):.1f} %"
-            self.display.say(f"{job.label}: {mean}, {len(errors)} trials in {spent:.1f} s")
+            counted = f"{len(errors)} trial{'' if len(errors) == 1 else 's'}"
+            self.display.say(f"{job.label}: {mean}, {counted} in {spent:.1f} s")
 
     def _choose(self, job: Job, stop: threading.Event) -> dict[str, Any]:
         """The parameters that all trials have, from the file if they are there."""
@@ -236,6 +237,8 @@ def _trial_rows(job: Job, trials: Sequence[int], chosen: dict[str, Any]) -> list
             "estimator": job.method.estimator, "parameters": outcome.parameters,
             "fit_seconds": round(outcome.fit_seconds, 4),
             "predict_seconds": round(outcome.predict_seconds, 4),
+            "decision_seconds": float(f"{outcome.decision_seconds:.4g}"),
+            "model_bytes": outcome.model_bytes,
             "cells": outcome.cells, "predict_cells": outcome.predict_cells,
             "source": job.data.source, "protocol": job.protocol,
             "key": job.key("trial", trial),

@@ -80,7 +80,7 @@ class _DTWNeighbors(CheckedState, BaseEstimator):
         Of series that are read in chunks, only the way to read them is kept.
         """
         resolve_distance(self.cost)
-        vars(self).pop("_stored", None)
+        self.__dict__.pop("_stored", None)
         if X.in_memory and X.blocks is None:
             self._values = np.array(X.values)
         else:
