@@ -26,18 +26,26 @@ from warplearn._kernels.recursion.lone import skew, skewed_size, unskew
 from warplearn._kernels.simd.arrays import CACHE_LINE, aligned_zeros, flat
 from warplearn._kernels.simd.constants import Static
 from warplearn._kernels.simd.target import lanes_for
-from warplearn._kernels.simd.threads import in_threads, thread_count
+from warplearn._kernels.simd.threads import in_threads, thread_count, worth_threads
 from warplearn.training.judging import reason_of, rules_of, whole_mistakes
 from warplearn.training.penalties import L2
 from warplearn.training.plan import Examples, Group, Solution, State
 
 _BANK_LANES = (32, 16, 8)
+_FEW_EPOCHS = 20
 
 
 def _lanes_for_cases(dtype: np.dtype[Any], cases: int) -> Static:
     """Lanes for the series of a split: no more than they fill, and no less than a cache line."""
     least, most = CACHE_LINE // dtype.itemsize, lanes_for(dtype).value
     return Static(min(most, max(least, 1 << (cases - 1).bit_length())))
+
+
+def _cells_of_epochs(group: Group) -> float:
+    """Cells of all grids in as many epochs as most fits need at least."""
+    epochs = min(group.procedure.stopping.max_iter, _FEW_EPOCHS)
+    matrices = len(group.models) * group.models[0].W.shape[0]
+    return float(group.X.lengths.sum()) * group.models[0].W.shape[2] * matrices * epochs
 
 
 class Layout(NamedTuple):
@@ -105,7 +113,7 @@ class Bank:
 
     def __init__(self, group: Group, *, n_jobs: int | None = None) -> None:
         self.group = group
-        self.threads = thread_count(n_jobs)
+        self.threads = worth_threads(thread_count(n_jobs), _cells_of_epochs(group))
         self.layout = layout = Layout.of(group, self.threads)
         self.epoch = 0
         self.orders = [examples.orders(group.X) for examples in group.examples]

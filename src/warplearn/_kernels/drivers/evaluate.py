@@ -44,7 +44,7 @@ from warplearn._kernels.simd.constants import (
     when,
 )
 from warplearn._kernels.simd.target import lanes_for
-from warplearn._kernels.simd.threads import in_threads, thread_count
+from warplearn._kernels.simd.threads import in_threads, thread_count, worth_threads
 from warplearn._kernels.simd.vector import BANK, BATCH, load, store
 
 _PARTIAL_SUMS_BYTES = 2**26
@@ -560,12 +560,14 @@ def _evaluate(
     x, w, batch = pairs.x, pairs.w, plan.role is BATCH
     m, d = w.shape[-2:]
     laned, shared = sides = _sides(pairs, batch)
-    threads = thread_count(n_jobs)
+    columns = np.full(len(w), m, np.int64) if pairs.columns is None else flat(pairs.columns)
+    cells = float(pairs.lengths.sum()) * float(columns.sum())
+    threads = worth_threads(thread_count(n_jobs), cells)
     tasks = _task_count(plan, laned, shared, threads)
     output = _output(plan, pairs, sides, upstream, tasks)
     grids = Grids(
         flat(pairs.lengths),
-        np.full(len(w), m, np.int64) if pairs.columns is None else flat(pairs.columns),
+        columns,
         0 if w.ndim == 3 else m * d,
         *(pairs.band or NO_BAND),
         pairs.triangular,

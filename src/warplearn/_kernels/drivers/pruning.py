@@ -18,10 +18,10 @@ from warplearn._kernels.recursion.forward import (
     Column,
     Config,
     Operands,
-    _ended,
-    _stripe_at,
-    _sweep,
     begin,
+    ended,
+    stripe_at,
+    sweep,
 )
 from warplearn._kernels.recursion.grid import ROWS
 from warplearn._kernels.simd.compiling import inlined, inner
@@ -51,10 +51,10 @@ def _sweep_columns(config, cost, operands, stripe, limits, work, rows, start, st
     if value_of(config.banded):
         inner = min(max(hull[rows.last, 1], start), stop)
         outer = min(max(hull[rows.first, 2] + 1, inner), stop)
-        column = _sweep(config, YES, cost, x, w, stripe, limits, kept, steps, start, inner, column)
-        column = _sweep(config, NO, cost, x, w, stripe, limits, kept, steps, inner, outer, column)
+        column = sweep(config, YES, cost, x, w, stripe, limits, kept, steps, start, inner, column)
+        column = sweep(config, NO, cost, x, w, stripe, limits, kept, steps, inner, outer, column)
         start = outer
-    return _sweep(
+    return sweep(
         config, config.banded, cost, x, w, stripe, limits, kept, steps, start, stop, column
     )
 
@@ -117,7 +117,7 @@ def compute_pruned(plan, cost, query, ends, limits, work, block, worst, scores):
     above = splat(lanes, kept.dtype.type(0))
     for i in range(0, longest, ROWS):
         rows = _Rows(i, min(i + ROWS, longest) - 1)
-        stripe = _stripe_at(config, operands, hull, i, longest)
+        stripe = stripe_at(config, operands, hull, i, longest)
         first, limit = low, m
         if value_of(plan.banded):
             first, limit = max(low, hull[i, 0]), hull[rows.last, 3] + 1
@@ -140,7 +140,7 @@ def compute_pruned(plan, cost, query, ends, limits, work, block, worst, scores):
             store(kept, (first - 1) * value_of(lanes), nothing)
         cells += _cells_of_rows(plan.banded, hull, rows, first, stop)
         if stop == m and rows.last >= ends.shortest - 1:
-            result = _ended(end, i, ROWS, column, result)
+            result = ended(end, i, ROWS, column, result)
         low, high = _narrow(lanes, kept, first, stop, end > rows.last, worst)
         if low == high:
             break

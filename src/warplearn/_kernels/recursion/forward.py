@@ -180,7 +180,7 @@ switch(_two_more_rows, _no_more_rows, _third_and_fourth)
 
 
 @inlined
-def _sweep(config, masked, cost, x, w, stripe, limits, kept, steps, start, stop, column):
+def sweep(config, masked, cost, x, w, stripe, limits, kept, steps, start, stop, column):
     """Columns `start` to `stop` of the rows of a stripe, after `column`; returns the last one."""
     lanes, d, row = config.lanes, value_of(config.channels), stripe.row
     x_first, x_second = stripe.x[0], stripe.x[1]
@@ -218,7 +218,7 @@ def _sweep_rows(banded, config, cost, x, w, stripe, limits, kept, steps, m, last
 def _complete_rows(banded, config, cost, x, w, stripe, limits, kept, steps, m, last, above):
     nothing = splat(config.lanes, kept.dtype.type(-np.inf))
     column = Column(above, nothing, nothing, nothing, nothing)
-    return _sweep(config, NO, cost, x, w, stripe, limits, kept, steps, 0, m, column)
+    return sweep(config, NO, cost, x, w, stripe, limits, kept, steps, 0, m, column)
 
 
 def _rows_of_band(banded, config, cost, x, w, stripe, limits, kept, steps, m, last, above):
@@ -230,9 +230,9 @@ def _rows_of_band(banded, config, cost, x, w, stripe, limits, kept, steps, m, la
     if first > 0:
         above = load(lanes, kept, (first - 1) * value_of(lanes))
     column = Column(above, nothing, nothing, nothing, nothing)
-    column = _sweep(config, YES, cost, x, w, stripe, limits, kept, steps, first, inner, column)
-    column = _sweep(config, NO, cost, x, w, stripe, limits, kept, steps, inner, outer, column)
-    column = _sweep(config, YES, cost, x, w, stripe, limits, kept, steps, outer, stop, column)
+    column = sweep(config, YES, cost, x, w, stripe, limits, kept, steps, first, inner, column)
+    column = sweep(config, NO, cost, x, w, stripe, limits, kept, steps, inner, outer, column)
+    column = sweep(config, YES, cost, x, w, stripe, limits, kept, steps, outer, stop, column)
     if first > 0:
         store(kept, (first - 1) * value_of(lanes), nothing)
     return column
@@ -257,7 +257,7 @@ def steps_of(config, hull, m, i):
 
 
 @inlined
-def _stripe_at(config, operands, hull, i, longest):
+def stripe_at(config, operands, hull, i, longest):
     """The rows from i on.  Those behind the end repeat the last: no value comes from them."""
     d, m = value_of(config.channels), operands.m
     x_start, w_start, stride = operands.x_start, operands.w_start, operands.w_stride
@@ -276,7 +276,7 @@ def _stripe_at(config, operands, hull, i, longest):
 
 
 @inlined
-def _ended(end, i, rows, column, result):
+def ended(end, i, rows, column, result):
     """`result`, with the values of the lanes that end in one of the rows from i on."""
     result = where(end == i, column.first, result)
     result = where(end == i + 1, column.second, result)
@@ -301,14 +301,14 @@ def advance(config, cost, operands, ends, limits, work, start, stop_row, result)
     above = splat(lanes, kept.dtype.type(0)) if start == 0 else nothing
     end = load(lanes, ends.last_rows, 0)
     for i in range(start, stop_row, rows):
-        stripe = _stripe_at(config, operands, hull, i, longest)
+        stripe = stripe_at(config, operands, hull, i, longest)
         last = min(i + rows, longest) - 1
         column = _sweep_rows(
             banded, config, cost, x, w, stripe, limits, kept, steps, m, last, above
         )
         above = nothing
         if i + rows >= ends.shortest:
-            result = _ended(end, i, rows, column, result)
+            result = ended(end, i, rows, column, result)
     return result
 
 
