@@ -1,4 +1,4 @@
-"""A new user's ten minutes: CSV files of three shapes to a model, its reasons, a stream.
+"""A new user's ten minutes: CSV files of three shapes to a model, its reasons, a stream, a page.
 
     python examples/new_user.py [NAME] [FOLDER]
 
@@ -56,6 +56,7 @@ fit wide_train.csv -m logistic -o small.warp
 explain small.warp wide_test.csv --case 3
 stream small.warp < stream.txt
 stream wide.warp < stream.txt
+report wide.warp wide_test.csv -o page.html
 """
 REFUSED = (7, 8)  # a long table without --id, and with a gap
 

@@ -22,6 +22,7 @@ def test_three_shapes_of_csv_to_models_reasons_and_streams(tmp_path, capsys):
     assert "gaps and" in shown
     assert "resampled at steps of 0.1" in shown
     assert (tmp_path / "why.png").stat().st_size > 5000
+    assert "<html" in (tmp_path / "page.html").read_text("utf-8")
     lines = (tmp_path / "p.csv").read_text().splitlines()
     assert lines[0] == "predicted,class -1,class 1"
     assert len(lines) == 401

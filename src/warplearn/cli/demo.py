@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
@@ -120,6 +119,8 @@ def warm_up(names: Any) -> None:
 
 def _comparison(rows: list[Line], cases: list[Data]) -> Table:
     """Errors, sizes and times of all methods."""
+    import numpy as np
+
     from warplearn.experiments.results import summarize
 
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
@@ -149,6 +150,8 @@ def _comparison(rows: list[Line], cases: list[Data]) -> Table:
 
 def _follow(study: Study, data: Data) -> None:
     """A decision that follows a stream, and what each time step contributed to it."""
+    import numpy as np
+
     screen = console()
     (method,) = study.only(methods=[_LINEAR]).methods
     model = method.make(study.seed).fit(data.X[data.train], data.y[data.train])

@@ -15,6 +15,7 @@ from warplearn.experiments.measuring import decision_seconds, file_size
 from warplearn.experiments.pages import counted, figure_html, table_html, write_page
 from warplearn.experiments.tables import Cell, Table
 from warplearn.experiments.views import can_be_viewed, view_of
+from warplearn.explanation import explain
 from warplearn.series.collection import SeriesCollection
 
 if TYPE_CHECKING:
@@ -233,23 +234,23 @@ def _examples(judged: Judged) -> list[str]:
 
 
 def _drawn(judged: Judged, cases: Sequence[int]) -> tuple[list[Callable[[], Figure]], str]:
-    """Small figures of series, with contributions of time steps where the model explains itself."""
+    """Small figures of series, with contributions of time steps."""
     explained = _contributions(judged, cases)
-    caption = "Series (first channel) with their class, the prediction and its probability."
-    if explained is not None:
-        caption += " Bars: what each time step contributes to the predicted class, red for it."
-    drawings: list[Callable[[], Figure]] = [
-        partial(_draw_case, judged, case, None if explained is None else explained[place])
-        for place, case in enumerate(cases)
-    ]
-    return drawings, caption
-
-
-def _contributions(judged: Judged, cases: Sequence[int]) -> NDArray[Any] | None:
-    """Contributions (cases, time) to the predicted class."""
+    caption = (
+        "Series (first channel) with their class, the prediction and its probability. Bars: what "
+        "each time step contributes to the predicted class, red for it"
+    )
     if not hasattr(judged.model, "explain"):
-        return None
-    found = np.asarray(judged.model.explain(judged.X[list(cases)]).contributions)
+        caption += ", measured by replacing windows of the series by straight lines"
+    drawings: list[Callable[[], Figure]] = [
+        partial(_draw_case, judged, case, explained[place]) for place, case in enumerate(cases)
+    ]
+    return drawings, f"{caption}."
+
+
+def _contributions(judged: Judged, cases: Sequence[int]) -> NDArray[Any]:
+    """Contributions (cases, time) to the predicted class, each time step counted once."""
+    found = np.asarray(explain(judged.model, judged.X[list(cases)]).along)
     several = len(judged.classes) > 2
     if judged.X.n_channels > 1:
         found = found.sum(axis=-2)
@@ -259,21 +260,20 @@ def _contributions(judged: Judged, cases: Sequence[int]) -> NDArray[Any] | None:
     return np.where(np.array(places)[:, None] == 1, found, -found)
 
 
-def _draw_case(judged: Judged, case: int, parts: NDArray[Any] | None) -> Figure:
+def _draw_case(judged: Judged, case: int, parts: NDArray[Any]) -> Figure:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(3.2, 2.2), layout="constrained")
     ax = figure.subplots()
     length = int(judged.X.lengths[case])
-    if parts is not None:
-        under = ax.twinx()
-        own = parts[:length]
-        colours = np.where(own > 0, "#e2483d", "#3b82f6")
-        under.bar(np.arange(length), own, 1.0, color=colours, alpha=0.45)
-        limit = float(np.abs(own).max()) or 1.0
-        under.set(ylim=(-1.05 * limit, 1.05 * limit), yticks=[])
-        ax.set_zorder(under.get_zorder() + 1)
-        ax.patch.set_visible(False)
+    under = ax.twinx()
+    own = parts[:length]
+    colours = np.where(own > 0, "#e2483d", "#3b82f6")
+    under.bar(np.arange(length), own, 1.0, color=colours, alpha=0.45)
+    limit = float(np.abs(own).max()) or 1.0
+    under.set(ylim=(-1.05 * limit, 1.05 * limit), yticks=[])
+    ax.set_zorder(under.get_zorder() + 1)
+    ax.patch.set_visible(False)
     ax.plot(judged.X.values[case, :length, 0], color=ax.xaxis.label.get_color(), linewidth=1.2)
     sure = "" if judged.probabilities is None else f" ({judged.confidence[case]:.2f})"
     ax.set_title(
