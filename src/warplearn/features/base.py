@@ -40,8 +40,9 @@ from warplearn.features.reduction import (
     settle,
 )
 from warplearn.features.representations import Array
+from warplearn.features.settings import FilterSettings
 from warplearn.features.solution import finish
-from warplearn.features.transformer import ElasticFeatures, FilterSettings
+from warplearn.features.transformer import ElasticFeatures
 
 DEFAULT_ALPHAS = tuple(float(10.0**exponent) for exponent in np.arange(-5, 2.0, 0.5))
 _BLOCK_BYTES = 2**22  # of features that `predict` computes before it uses them: they stay cached

@@ -14,40 +14,33 @@ shares of the positions where a filter has the largest and the smallest output o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from copy import copy
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 from sklearn.utils import check_random_state, check_scalar
 from sklearn.utils.validation import check_is_fitted
 
 from warplearn._kernels.drivers import windows
 from warplearn._kernels.drivers.windows import GROUP, centre_columns, pooled_outputs, window_outputs
-from warplearn.base import (
-    CheckedState,
-    check_fitted_array,
-    check_fitted_count,
-    check_series,
-)
+from warplearn.base import check_fitted_array, check_fitted_count, check_series
 from warplearn.documentation import with_parameters_of
 from warplearn.features.representations import REPRESENTATIONS, Array, within
-from warplearn.registry import choose
+from warplearn.features.settings import (
+    POOLINGS,
+    FilterSettings,
+    check_names,
+    positive_integers,
+)
 from warplearn.series.chunks import chunks
 from warplearn.series.collection import SeriesCollection
 
 __all__ = ["ElasticFeatures", "Filter"]
 
-# In the order of the features of a filter.
-POOLINGS = {
-    "share": windows.SHARE,
-    "max": windows.MAXIMUM,
-    "wins": windows.WINS,
-    "losses": windows.LOSSES,
-}
 _MAX_CHANNELS = 9  # that one filter reads, as in ROCKET
 _MAX_COLUMNS = 64  # the compiler unrolls the loop over them
 _MAX_SPAN = 2**24  # elements from the first to the last of a window
@@ -92,60 +85,6 @@ class Standardized(NamedTuple):
 
     values: NDArray[np.float32]
     lengths: NDArray[np.int64]
-
-
-@dataclass(repr=False, eq=False)
-class FilterSettings(CheckedState, BaseEstimator):
-    """The parameters that `ElasticFeatures` and the models on them share.
-
-    Parameters
-    ----------
-    n_filters : int, default=8000
-        Number of filters, rounded up to a multiple of eight.  May be given by position.
-    elasticities : sequence of int, default=(1, 2)
-        Numbers of columns m of the filters.  Each gets the same number of filters; m = 1 is a
-        convolution.
-    lengths : sequence of int, default=(7, 9, 11)
-        Numbers of rows k, drawn at random.
-    dilations : sequence of int, optional
-        Dilations, drawn at random.  By default a dilation is 2**u, rounded down, with u uniform
-        between 0 and the value at which a window is as long as the median training series.
-    poolings : sequence of str, default=("share", "wins", "losses")
-        What is kept of the outputs of a filter:
-
-        - "share": the share of the positions where the output is above the bias;
-        - "max": the largest output;
-        - "wins", "losses": the shares of the positions where the output is the largest and the
-          smallest of its group.
-    representations : sequence of str, default: all four
-        What filters slide along:
-
-        - "raw": the series;
-        - "differences": differences of neighbours;
-        - "second_differences": differences of these;
-        - "smooth": moving averages of nine time points.
-
-        Each entry gets the same number of filters; an entry given twice gets twice as many.
-        Every representation is standardized with the mean and deviation of all its training
-        elements, channel by channel.
-    random_state : int, RandomState or None, default=None
-        Source of all random draws.
-    n_jobs : int, optional
-        Number of threads; None means 1, -1 all cores.  Features do not depend on it.
-    verbose : int, default=0
-        1 prints the progress of `transform`.
-    """
-
-    n_filters: int = 8000
-    _: KW_ONLY
-    elasticities: Sequence[int] = (1, 2)
-    lengths: Sequence[int] = (7, 9, 11)
-    dilations: Sequence[int] | None = None
-    poolings: Sequence[str] = ("share", "wins", "losses")
-    representations: Sequence[str] = ("raw", "differences", "second_differences", "smooth")
-    random_state: Any = None
-    n_jobs: int | None = None
-    verbose: int = 0
 
 
 @with_parameters_of(FilterSettings)
@@ -203,11 +142,11 @@ class ElasticFeatures(TransformerMixin, FilterSettings):
         """
         collection = check_series(self, X, reset=True)
         check_scalar(self.n_filters, "n_filters", (int, np.integer), min_val=1)
-        elasticities = _positive_integers(self.elasticities, "elasticities")
-        _check_names(self.poolings, POOLINGS, "poolings")
+        elasticities = positive_integers(self.elasticities, "elasticities")
+        check_names(self.poolings, POOLINGS, "poolings")
         if len(set(self.poolings)) < len(self.poolings):
             raise ValueError(f"poolings must be different from each other, got {self.poolings!r}")
-        _check_names(self.representations, REPRESENTATIONS, "representations")
+        check_names(self.representations, REPRESENTATIONS, "representations")
         self.means_, self.scales_ = self._scales(collection)
         rng = check_random_state(self.random_state)
         count = -(-self.n_filters // GROUP)
@@ -263,12 +202,12 @@ class ElasticFeatures(TransformerMixin, FilterSettings):
         """The table of groups, without representations, and the channels of all groups."""
         n, d = np.median(X.lengths), X.n_channels
         groups = np.zeros((count, 7), np.int64)
-        rows = rng.choice(_positive_integers(self.lengths, "lengths"), count)
+        rows = rng.choice(positive_integers(self.lengths, "lengths"), count)
         if self.dilations is None:
             largest = np.log2(np.maximum(1, (n - 1) / np.maximum(rows - 1, 1)))
             dilations = np.floor(2 ** rng.uniform(0, largest)).astype(np.int64)
         else:
-            dilations = rng.choice(_positive_integers(self.dilations, "dilations"), count)
+            dilations = rng.choice(positive_integers(self.dilations, "dilations"), count)
         padded = rng.randint(2, size=count)
         n_channels = np.floor(2 ** rng.uniform(0, np.log2(min(d, _MAX_CHANNELS) + 1), count))
         n_channels = n_channels.astype(np.int64)
@@ -403,8 +342,8 @@ class ElasticFeatures(TransformerMixin, FilterSettings):
         ]
 
     def _check_state(self, whole: bool = False) -> None:
-        _check_names(self.poolings, POOLINGS, "poolings")
-        _check_names(self.representations, REPRESENTATIONS, "representations")
+        check_names(self.poolings, POOLINGS, "poolings")
+        check_names(self.representations, REPRESENTATIONS, "representations")
         check_fitted_count(self, "n_features_in_")
         n_channels = check_fitted_count(self, "n_channels_in_")
         representations = len(self._distinct)
@@ -519,19 +458,3 @@ class ElasticFeatures(TransformerMixin, FilterSettings):
         sizes = [len(each) for each in weights]
         smaller.groups_[:, windows.WEIGHTS_FROM] = np.cumsum(sizes) - sizes
         return smaller
-
-
-def _positive_integers(given: Any, name: str) -> NDArray[np.int64]:
-    """Check a parameter that is a sequence of positive integers, at least one."""
-    numbers = np.asarray(given)
-    if numbers.ndim != 1 or not len(numbers) or numbers.dtype.kind not in "iu" or min(numbers) < 1:
-        raise ValueError(f"{name} must be positive integers, at least one, got {given!r}")
-    return numbers.astype(np.int64)
-
-
-def _check_names(given: Any, table: Any, name: str) -> None:
-    """Check a parameter that is a sequence of names from a table, at least one."""
-    if isinstance(given, str) or not len(given):
-        raise ValueError(f"{name} must be some of {sorted(table)}, at least one, got {given!r}")
-    for one in given:
-        choose(table, one, name)

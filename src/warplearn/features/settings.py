@@ -1,0 +1,93 @@
+"""The parameters of random elastic features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from warplearn._kernels.drivers import windows
+from warplearn.base import CheckedState
+from warplearn.registry import choose
+
+# In the order of the features of a filter.
+POOLINGS = {
+    "share": windows.SHARE,
+    "max": windows.MAXIMUM,
+    "wins": windows.WINS,
+    "losses": windows.LOSSES,
+}
+
+
+@dataclass(repr=False, eq=False)
+class FilterSettings(CheckedState, BaseEstimator):
+    """The parameters that `ElasticFeatures` and the models on them share.
+
+    Parameters
+    ----------
+    n_filters : int, default=8000
+        Number of filters, rounded up to a multiple of eight.  May be given by position.
+    elasticities : sequence of int, default=(1, 2)
+        Numbers of columns m of the filters.  Each gets the same number of filters; m = 1 is a
+        convolution.
+    lengths : sequence of int, default=(7, 9, 11)
+        Numbers of rows k, drawn at random.
+    dilations : sequence of int, optional
+        Dilations, drawn at random.  By default a dilation is 2**u, rounded down, with u uniform
+        between 0 and the value at which a window is as long as the median training series.
+    poolings : sequence of str, default=("share", "wins", "losses")
+        What is kept of the outputs of a filter:
+
+        - "share": the share of the positions where the output is above the bias;
+        - "max": the largest output;
+        - "wins", "losses": the shares of the positions where the output is the largest and the
+          smallest of its group.
+    representations : sequence of str, default: all four
+        What filters slide along:
+
+        - "raw": the series;
+        - "differences": differences of neighbours;
+        - "second_differences": differences of these;
+        - "smooth": moving averages of nine time points.
+
+        Each entry gets the same number of filters; an entry given twice gets twice as many.
+        Every representation is standardized with the mean and deviation of all its training
+        elements, channel by channel.
+    random_state : int, RandomState or None, default=None
+        Source of all random draws.
+    n_jobs : int, optional
+        Number of threads; None means 1, -1 all cores.  Features do not depend on it.
+    verbose : int, default=0
+        1 prints the progress of `transform`.
+    """
+
+    n_filters: int = 8000
+    _: KW_ONLY
+    elasticities: Sequence[int] = (1, 2)
+    lengths: Sequence[int] = (7, 9, 11)
+    dilations: Sequence[int] | None = None
+    poolings: Sequence[str] = ("share", "wins", "losses")
+    representations: Sequence[str] = ("raw", "differences", "second_differences", "smooth")
+    random_state: Any = None
+    n_jobs: int | None = None
+    verbose: int = 0
+
+
+def positive_integers(given: Any, name: str) -> NDArray[np.int64]:
+    """Check a parameter that is a sequence of positive integers, at least one."""
+    numbers = np.asarray(given)
+    if numbers.ndim != 1 or not len(numbers) or numbers.dtype.kind not in "iu" or min(numbers) < 1:
+        raise ValueError(f"{name} must be positive integers, at least one, got {given!r}")
+    return numbers.astype(np.int64)
+
+
+def check_names(given: Any, table: Any, name: str) -> None:
+    """Check a parameter that is a sequence of names from a table, at least one."""
+    if isinstance(given, str) or not len(given):
+        raise ValueError(f"{name} must be some of {sorted(table)}, at least one, got {given!r}")
+    for one in given:
+        choose(table, one, name)
