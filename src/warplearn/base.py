@@ -17,7 +17,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names, _check_sample_weight, column_or_1d
 
 from warplearn.series.collection import SeriesCollection
+from warplearn.series.numbers import LARGEST, check_numbers
 from warplearn.series.symbols import Alphabet, is_symbolic
+
+LARGEST_PARAMETER = LARGEST[4]  # parameters and weights are numbers of any precision
 
 SHORTER_SERIES_ARE_VALID = (
     "series shorter than those seen in fit are valid input, so a table with fewer columns is too"
@@ -51,6 +54,8 @@ def check_series(estimator: Any, X: Any, *, reset: bool) -> SeriesCollection:
     if reset and hasattr(estimator, "alphabet_"):
         del estimator.alphabet_
     known = getattr(estimator, "alphabet" if reset else "alphabet_", None)
+    if known is not None and not isinstance(known, Alphabet):
+        raise TypeError(f"alphabet must be None or an Alphabet, got {known!r}")
     if not reset and known is None and is_symbolic(X):
         raise ValueError("X holds symbols, but the series seen in fit were numbers")
     collection, alphabet = read_series(X, known)
@@ -93,6 +98,7 @@ def check_targets(X: SeriesCollection, y: Any) -> NDArray[np.float64]:
             "X and y must have as many cases: Found input variables with inconsistent numbers of "
             f"samples: [{len(X)}, {len(targets)}]"
         )
+    check_numbers(targets, "y")
     return targets
 
 
@@ -152,8 +158,8 @@ def check_array_of(
     if not fits:
         wanted = ", ".join("any" if size is None else str(size) for size in shape)
         raise ValueError(f"{name} must have shape ({wanted}), got {value.shape}")
-    if finite and value.dtype.kind == "f" and not np.isfinite(value).all():
-        raise ValueError(f"{name} must be finite, but contains NaN or infinity")
+    if finite and value.dtype.kind == "f":
+        check_numbers(value, name)
     return value
 
 
@@ -224,9 +230,15 @@ class TargetScale(NamedTuple):
 
 def check_weights(X: SeriesCollection, sample_weight: Any) -> NDArray[np.float64]:
     """Non-negative sample weights, ones by default."""
-    return _check_sample_weight(
+    weights: NDArray[np.float64] = _check_sample_weight(
         sample_weight, X.values[:, 0], dtype=np.float64, ensure_non_negative=True
     )
+    if weights.max() > LARGEST_PARAMETER:
+        raise ValueError(
+            f"sample_weight must be at most {LARGEST_PARAMETER:.0e}, got {weights.max():.6g} for "
+            f"case {weights.argmax()}"
+        )
+    return weights
 
 
 def check_labelled(
@@ -258,9 +270,10 @@ def check_class_weight(class_weight: Any, classes: NDArray[Any]) -> None:
     for label, weight in class_weight.items():
         if label not in known:
             raise ValueError(f"class_weight names {label!r}, which is none of the classes {known}")
-        if not isinstance(weight, Real) or not 0 <= float(weight) < np.inf:
+        if not _is_amount(weight):
             raise ValueError(
-                f"class_weight[{label!r}] must be a number of at least 0, got {weight!r}"
+                f"class_weight[{label!r}] must be a number from 0 to {LARGEST_PARAMETER:.0e}, "
+                f"got {weight!r}"
             )
 
 
@@ -331,8 +344,15 @@ def check_not_negative(estimator: Any, *names: str) -> None:
     """Parameters that must be numbers of at least 0."""
     for name in names:
         value = getattr(estimator, name)
-        if not isinstance(value, Real) or not 0 <= float(value) < np.inf:
-            raise ValueError(f"{name} must be a number of at least 0, got {value!r}")
+        if not _is_amount(value):
+            raise ValueError(
+                f"{name} must be a number from 0 to {LARGEST_PARAMETER:.0e}, got {value!r}"
+            )
+
+
+def _is_amount(value: Any) -> bool:
+    """Whether it is a number of at least 0 that float32 can be multiplied with."""
+    return isinstance(value, Real) and bool(0 <= value <= LARGEST_PARAMETER)
 
 
 def check_counts(estimator: Any, *names: str) -> None:

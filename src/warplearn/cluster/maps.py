@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state, check_scalar
 from warplearn.averaging.methods import check_has_mean, stepper
 from warplearn.averaging.objective import Objective
 from warplearn.averaging.spaces import to_public
-from warplearn.base import check_series, check_weights
+from warplearn.base import check_not_negative, check_series, check_weights
 from warplearn.cluster.centres import Centres, common_length, distances_of, nearest, stacked
 from warplearn.elastic.bands import BandLike, resolve_band
 from warplearn.elastic.costs import resolve_distance
@@ -107,6 +107,7 @@ class ElasticSOM(Centres):
         local, _ = resolve_distance(self.cost)
         check_has_mean(local)
         check_scalar(self.max_iter, "max_iter", (int, np.integer), min_val=1)
+        check_not_negative(self, "final_width", *(() if self.width is None else ("width",)))
         number = (int, float)
         check_scalar(self.final_width, "final_width", number, min_val=1e-3)
         offsets = self._offsets()

@@ -22,6 +22,8 @@ from warplearn.elastic.bands import Band, BandLike, resolve_band
 from warplearn.elastic.costs import resolve, resolve_distance
 from warplearn.elastic.warping import distances
 from warplearn.series.collection import SeriesCollection, single
+from warplearn.series.convert import to_floats
+from warplearn.series.numbers import check_numbers
 
 
 class ValueAndGradient(NamedTuple):
@@ -59,9 +61,7 @@ class _Operands(NamedTuple):
 def _operands(X: SeriesCollection, W: Any, band: BandLike, names: tuple[str, str]) -> _Operands:
     """Check W against X and bring both to the same dtype."""
     x_name, w_name = names
-    matrices = np.asarray(W)
-    if matrices.dtype.kind not in "fiu":
-        raise TypeError(f"{w_name} must hold real numbers, got dtype {matrices.dtype}")
+    matrices = to_floats(W, w_name)
     d = X.n_channels
     axes = ("n", "m") if d == 1 else ("n", "m", "d")
     bank = matrices.ndim == len(axes) + 1
@@ -76,9 +76,6 @@ def _operands(X: SeriesCollection, W: Any, band: BandLike, names: tuple[str, str
     matrices = matrices.reshape(-1 if bank else 1, *matrices.shape[bank : bank + 2], d)
     if 0 in matrices.shape:
         raise ValueError(f"{w_name} must not be empty, got shape {np.shape(W)}")
-    if not np.isfinite(matrices).all():
-        place = tuple(int(i) for i in np.argwhere(~np.isfinite(np.asarray(W)))[0])
-        raise ValueError(f"{w_name} must be finite, but contains NaN or infinity at {place}")
     if X.max_length > matrices.shape[1]:
         case = int(X.lengths.argmax())
         raise ValueError(
@@ -86,6 +83,7 @@ def _operands(X: SeriesCollection, W: Any, band: BandLike, names: tuple[str, str
             f"but {w_name} has only {matrices.shape[1]} rows"
         )
     dtype = np.result_type(X.dtype, matrices.dtype)
+    check_numbers(matrices.astype(dtype, copy=False).reshape(np.shape(W)), w_name)
     columns = np.array([matrices.shape[2]])
     resolved = resolve_band(band, X.lengths, columns, x_name)
     return _Operands(X.astype(dtype), matrices.astype(dtype, copy=False), bank, resolved)
@@ -262,10 +260,11 @@ def value_and_gradient(
     shape = (len(collection), len(operands.W))
     weights = np.ones(shape, operands.W.dtype)
     if upstream is not None:
-        weights = np.array(upstream, operands.W.dtype)
+        weights = to_floats(upstream, "upstream").astype(operands.W.dtype)
         expected = shape if operands.bank else shape[:1]
         if weights.shape != expected:
             raise ValueError(f"upstream must have shape {expected}, got {weights.shape}")
+        check_numbers(weights, "upstream")
         weights = weights.reshape(shape)
     if not traits.similarity:
         weights = -weights

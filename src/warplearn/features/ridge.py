@@ -102,7 +102,8 @@ def ridge(X: Standardized, Y: Array, weights: Array, alphas: Array) -> RidgeFit:
         shrunk = squares / (squares + alpha)
         leverage = U**2 @ shrunk + weights / weights.sum()
         residuals = (T - U @ (shrunk[:, None] * projected)) / root
-        loo_residuals.append(residuals / (1 - leverage)[:, None])
+        left = np.maximum(1 - leverage, np.finfo(np.float64).eps)  # 1 by rounding: fitted exactly
+        loo_residuals.append(residuals / left[:, None])
     best = int(np.argmin([weights @ (errors**2).sum(axis=1) for errors in loo_residuals]))
     dual = root * (U @ (projected / (squares + alphas[best])[:, None]))
     coef = np.concatenate([block.T @ dual for block in X.blocks()])

@@ -292,7 +292,11 @@ class ElasticMLP(GradientEstimator):
 
     def _outputs(self, X: Any) -> Array:
         scores = self._elastic_scores(X)
-        return DenseLayers(self.activation).outputs(self._head_parameters(), scores)
+        with np.errstate(over="ignore", invalid="ignore"):
+            outputs = DenseLayers(self.activation).outputs(self._head_parameters(), scores)
+        if not np.isfinite(outputs).all():
+            raise ValueError("outputs overflow: coef_ or dense_coefs_ or values of X are too large")
+        return outputs
 
     def hidden_units(self, X: Any) -> Array:
         """What the elastic units make of each series, an array (cases, units)."""

@@ -22,7 +22,7 @@ from numpy.typing import DTypeLike, NDArray
 from warplearn.series.convert import (
     LAYOUTS,
     FloatArray,
-    check_finite,
+    check_values,
     convert,
     empty_error,
     to_floats,
@@ -44,9 +44,8 @@ class Encoder(Protocol):
 class SeriesCollection:
     """Series of one or more channels, of equal length or not.
 
-    Make one with `SeriesCollection.of`, which accepts the usual containers and checks what is in
-    them. The constructor checks shapes only: it trusts `values` to be finite, and zero behind
-    the end of each series.
+    Make one with `SeriesCollection.of`, which accepts the usual containers. The constructor checks
+    shapes and numbers, but trusts `values` to be zero behind the end of each series.
 
     Parameters
     ----------
@@ -72,6 +71,7 @@ class SeriesCollection:
                 f"lengths must be between 1 and {values.shape[1]}, the length of the time axis, "
                 f"got {lengths.min()} to {lengths.max()}"
             )
+        check_values(values, lengths, None, "values")
         object.__setattr__(self, "values", values[:, : lengths.max()])
         object.__setattr__(self, "lengths", lengths.astype(np.int64, copy=False))
 
@@ -203,9 +203,9 @@ class SeriesCollection:
             return self
         with np.errstate(over="ignore"):
             values = self.values.astype(dtype)
-        return self._trusted(
-            *check_finite(values, self.lengths, None, f"the collection as {dtype}")
-        )
+        if dtype == np.float32:
+            check_values(values, self.lengths, None, f"the collection as {dtype}")
+        return self._trusted(values, self.lengths)
 
 
 def single(

@@ -15,15 +15,14 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FloatArray", "check_finite", "convert", "empty_error", "to_floats"]
+from warplearn.series.numbers import check_numbers, usable
+
+__all__ = ["FloatArray", "check_values", "convert", "empty_error", "to_floats"]
 
 FloatArray: TypeAlias = NDArray[np.floating[Any]]
 ValuesAndLengths: TypeAlias = tuple[FloatArray, NDArray[np.int64]]
 
 LAYOUTS = ("aeon", "tslearn")
-
-# Elements checked at a time: few enough for the cache, enough to hide the cost of a Python loop.
-BLOCK = 1 << 17
 
 
 def convert(X: Any, layout: str | None, name: str) -> ValuesAndLengths:
@@ -45,7 +44,7 @@ def _of_array(X: Any, layout: str | None, name: str) -> ValuesAndLengths:
     if array.ndim < 2:
         raise _not_2d(name, f"{array.ndim}D array instead, of shape {array.shape}")
     values = _oriented(array, layout, name, ("cases",))
-    return check_finite(values, np.full(len(values), values.shape[1], dtype=np.int64), layout, name)
+    return check_values(values, np.full(len(values), values.shape[1], dtype=np.int64), layout, name)
 
 
 def _of_list(X: Sequence[Any], layout: str | None, name: str) -> ValuesAndLengths:
@@ -68,7 +67,7 @@ def _of_list(X: Sequence[Any], layout: str | None, name: str) -> ValuesAndLength
     values = np.full(shape, padding, dtype=np.result_type(*{x.dtype for x in series}))
     for x, padded in zip(series, values, strict=True):
         padded[: len(x)] = x
-    return check_finite(values, lengths, layout, name)
+    return check_values(values, lengths, layout, name)
 
 
 def to_floats(X: Any, name: str) -> FloatArray:
@@ -115,14 +114,15 @@ def _oriented(
     return array if layout == "tslearn" else array.swapaxes(-1, -2)
 
 
-def check_finite(
+def check_values(
     values: FloatArray, lengths: NDArray[np.int64], layout: str | None, name: str
 ) -> ValuesAndLengths:
-    """Refuse NaN and infinity, and cut off tslearn's padding."""
-    if not _is_finite(values):
+    """Refuse NaN, infinity and numbers that are too large, and cut off tslearn's padding."""
+    if not usable(values):
         if layout == "tslearn":
             values, lengths = _cut_padding(values, name)
-        _refuse_nonfinite(values, name)
+        place = "case {}, position {}" + (", channel {}" if values.shape[2] > 1 else "")
+        check_numbers(values, name, place)
     return values, lengths
 
 
@@ -137,29 +137,6 @@ def _cut_padding(values: FloatArray, name: str) -> tuple[FloatArray, NDArray[np.
         inside = time[: lengths.max()] < lengths[:, None]
         values = np.where(inside[:, :, None], values, values.dtype.type(0))
     return values, lengths
-
-
-def _is_finite(values: FloatArray) -> bool:
-    """Whether all values are finite."""
-    # Blocks, in memory order, bound what this allocates and stay in the cache from `isfinite` to
-    # `all`. So it takes little longer than reading the memory, and large finite values raise no
-    # false alarm, as they would in a sum.
-    blocks = np.nditer(values, flags=["external_loop", "buffered", "zerosize_ok"], buffersize=BLOCK)
-    return all(np.isfinite(block).all() for block in blocks)
-
-
-def _refuse_nonfinite(values: FloatArray, name: str) -> None:
-    """Raise if any value is not finite, and say where."""
-    step = max(1, BLOCK // values[0].size)
-    for start in range(0, len(values), step):
-        block = values[start : start + step]
-        wrong = ~np.isfinite(block)
-        if wrong.any():
-            case, position, channel = where = np.unravel_index(wrong.argmax(), wrong.shape)
-            what = "NaN" if np.isnan(block[where]) else "infinity"
-            place = f"case {start + case}, position {position}"
-            place += f", channel {channel}" if values.shape[2] > 1 else ""
-            raise ValueError(f"{name} must be finite, but contains {what} at {place}")
 
 
 def _not_2d(name: str, what: str) -> ValueError:

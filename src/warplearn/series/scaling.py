@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warplearn.series.collection import SeriesCollection
+from warplearn.series.convert import check_values
 
 __all__ = ["element_scales", "standardized"]
 
@@ -23,5 +24,8 @@ def standardized(
 ) -> SeriesCollection:
     """Series of the same dtype whose channels are shifted and scaled, 0 behind their end."""
     inside = (np.arange(X.max_length) < X.lengths[:, None])[..., None]
-    values = np.where(inside, (X.values - mean) / scale, 0.0).astype(X.dtype)
-    return SeriesCollection(values, X.lengths)
+    with np.errstate(over="ignore"):  # a series very far from those that gave the scale
+        values = np.where(inside, (X.values - mean) / scale, 0.0).astype(X.dtype)
+    return SeriesCollection._trusted(
+        *check_values(values, X.lengths, None, "X, with the mean and scale of the training series,")
+    )

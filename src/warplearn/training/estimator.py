@@ -284,6 +284,10 @@ class GradientEstimator(CheckedState, BaseEstimator, metaclass=ABCMeta):
         for name in ("early_stopping", "average", "shuffle"):
             if not isinstance(getattr(self, name), (bool, np.bool_)):
                 raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}")
+        if not isinstance(self.validation_fraction, Real) or not 0 < self.validation_fraction < 1:
+            raise ValueError(
+                f"validation_fraction must be between 0 and 1, got {self.validation_fraction!r}"
+            )
         if self.longer not in LONGER:
             raise ValueError(f"longer must be one of {sorted(LONGER)}, got {self.longer!r}")
         if self.max_norm is not None and not (
