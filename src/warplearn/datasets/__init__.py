@@ -5,11 +5,12 @@ need no file at all, and `generators` makes more of their kind.
 """
 
 from . import generators
-from .archive import ARCHIVE, DownloadError, cache_folder, download
+from .archive import ARCHIVE, cache_folder, download
 from .dataset import Dataset, DatasetNotFoundError, MalformedFileError
 from .finding import Info, available, info, load
 from .generators import BUILT_IN
 from .readers import read, read_arff, read_npz, read_parquet, read_text, read_ts, read_tsv
+from .transfer import DownloadError
 from .writers import write_ts, write_tsv
 
 __all__ = [
