@@ -8,6 +8,7 @@ value, which is refused.  Whatever is wrong with a file is a `MalformedFileError
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
@@ -50,7 +51,33 @@ def _read_lines(file: StrPath, split: Callable[[str], list[str]]) -> Dataset:
         if line.strip():
             fields = split(line)
             cases.append(_Case(number, "".join(fields[:1]), [fields[1:]]))
+    if cases:
+        _check_not_cut(path, cases)
     return _assemble(path, cases)
+
+
+def _filled(fields: list[str]) -> int:
+    """How many fields there are, without empty ones at the end."""
+    count = len(fields)
+    while count and not fields[count - 1].strip():
+        count -= 1
+    return count
+
+
+def _check_not_cut(path: Path, cases: Sequence[_Case]) -> None:
+    """Refuse a last line that is shorter than the others and does not end, as a copy cut short."""
+    counts = [_filled(case.channels[0]) for case in cases]
+    count, longest = counts[-1], max(counts)
+    if count < longest:
+        with path.open("rb") as stream:
+            stream.seek(-1, os.SEEK_END)
+            if stream.read(1) not in b"\r\n":
+                raise MalformedFileError(
+                    path,
+                    cases[-1].line,
+                    f"{count} values, but {longest} in another line, and no line end: the file "
+                    "seems to be cut off; if it is whole, end its last line",
+                )
 
 
 def read_ts(file: StrPath) -> Dataset:
@@ -210,6 +237,13 @@ def read_npz(file: StrPath) -> Dataset:
         small = X.dtype.kind == "f" and X.dtype.itemsize <= 4
         values = X.astype(np.float32 if small else np.float64)
     series = [_cut(path, None, f"case {case}: ", x) for case, x in enumerate(values)]
+    if y.dtype.kind == "S":
+        try:
+            y = np.char.decode(y, "utf-8")
+        except UnicodeDecodeError as error:
+            raise MalformedFileError(path, None, f"y is not UTF-8 text: {error}") from error
+    for case, label in enumerate(y):
+        _check_label(path, None, f"case {case}: ", label)
     return _dataset(path, series, y)
 
 
@@ -236,7 +270,7 @@ def read_parquet(file: StrPath, label: str = "label") -> Dataset:
         table = polars.read_parquet(path, use_pyarrow=False, memory_map=False)
         names = [name for name in table.columns if name != label]
         nested = [isinstance(table[name].dtype, (polars.List, polars.Array)) for name in names]
-        labels = [str(v) for v in table[label]] if label in table.columns else []
+        labels = table[label].to_list() if label in table.columns else []
         rows = table.select(names).rows()
     except (Exception, polars.exceptions.PanicException) as error:
         raise MalformedFileError(path, None, f"not a table of series: {error}") from error
@@ -249,7 +283,9 @@ def read_parquet(file: StrPath, label: str = "label") -> Dataset:
         except (TypeError, ValueError) as error:
             raise MalformedFileError(path, None, f"row {case}: {error}") from error
         series.append(_cut(path, None, f"row {case}: ", channels))
-    return _dataset(path, series, _labels(labels))
+    for case, value in enumerate(labels):
+        _check_label(path, None, f"row {case}: ", value)
+    return _dataset(path, series, _labels([str(value) for value in labels]))
 
 
 READERS: dict[str, Callable[[StrPath], Dataset]] = {
@@ -284,7 +320,11 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
                 text = line.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError as error:
                 raise MalformedFileError(path, number, f"not UTF-8 text: {error}") from error
-            yield number, text.rstrip("\r\n")
+            text = text.rstrip("\r\n")
+            if "\r" in text:
+                problem = "a carriage return inside a line; lines must end with \\n or \\r\\n"
+                raise MalformedFileError(path, number, problem)
+            yield number, text
 
 
 def _numbers(texts: list[str]) -> NDArray[np.float64]:
@@ -311,8 +351,8 @@ def _assemble(path: Path, cases: Sequence[_Case], *, numeric_target: bool = Fals
                 path, line, f"{len(series[-1])} channels, but {len(series[0])} in the first series"
             )
     for line, label, _ in cases:
-        if label is not None and (label in _MISSING or label.lower() == "nan"):
-            raise MalformedFileError(path, line, "the label is missing")
+        if label is not None:
+            _check_label(path, line, "", label)
     labels = [case.label for case in cases if case.label is not None]
     y = _labels(labels)
     if numeric_target:
@@ -337,8 +377,18 @@ def _dataset(path: Path, series: list[NDArray[Any]], y: NDArray[Any]) -> Dataset
     return Dataset(X, y, _stem(path), str(path))
 
 
+def _check_label(path: Path, line: int | None, place: str, label: Any) -> None:
+    """Refuse what stands for a label that is not there: nothing, null, NaN or a question mark."""
+    text = str(label).strip()
+    if label is None or text in _MISSING or text.lower() == "nan":
+        raise MalformedFileError(path, line, f"{place}the label is missing")
+
+
 def _labels(labels: list[str]) -> NDArray[Any]:
     """Whole numbers as integers, however they are written, and else the text itself."""
+    text = "".join(labels)
+    if "_" in text or not text.isascii():  # Python reads 1_0 as 10, and digits of any script
+        return np.array(labels, dtype=str)
     try:
         numbers = np.array([float(label) for label in labels])
     except ValueError:
