@@ -353,6 +353,15 @@ def test_a_label_that_is_missing_among_arrays(missing, folder):
         datasets.read(file)
 
 
+def test_labels_with_a_byte_0_are_refused(folder):
+    with pytest.raises(MalformedFileError, match="line 2: not text"):
+        datasets.read(write(folder, ".tsv", b"1\t2\n1\0\t3\n"))
+    file = folder / "Two.parquet"
+    polars.DataFrame({"label": ["a", "a\0"], "t0": [1.0, 2.0]}).write_parquet(file)
+    with pytest.raises(MalformedFileError, match="row 1: the label .* contains a byte 0"):
+        datasets.read(file)
+
+
 def test_labels_of_bytes_are_text(folder):
     file = folder / "Two.npz"
     np.savez(file, X=np.ones((2, 4)), y=np.array(["é".encode(), b"b"]))

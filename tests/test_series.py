@@ -445,7 +445,9 @@ def test_unmasked_masked_array_is_an_array():
 
 @pytest.mark.parametrize("layout", ["sktime", "", 3])
 def test_unknown_layout(layout):
-    with pytest.raises(ValueError, match=f"'aeon' or 'tslearn', got {layout!r}"):
+    with pytest.raises(
+        ValueError, match=rf"layout must be one of \['aeon', 'tslearn'\], got {layout!r}"
+    ):
         SeriesCollection.of(np.ones((2, 3)), layout=layout)
 
 

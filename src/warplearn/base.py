@@ -40,7 +40,10 @@ def read_series(X: Any, alphabet: Any = None) -> tuple[SeriesCollection, Any]:
         alphabet = Alphabet.infer(X) if alphabet is None else alphabet
         return SeriesCollection.of(X, alphabet=alphabet), alphabet
     if isinstance(X, np.ndarray) and X.dtype.kind == "O":
-        X = X.astype(np.float64)  # scikit-learn's convention: numbers in disguise are numbers
+        try:  # scikit-learn's convention: numbers in disguise are numbers
+            X = X.astype(np.float64)
+        except (ValueError, TypeError, OverflowError) as error:
+            raise type(error)(f"X must hold numbers: {error}") from error
     return SeriesCollection.of(X), None
 
 
@@ -90,9 +93,14 @@ def check_targets(X: SeriesCollection, y: Any) -> NDArray[np.float64]:
     """Targets of a regression, an array (cases,) or (cases, targets)."""
     if y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None")
-    targets: NDArray[np.float64] = check_array(
-        y, ensure_2d=False, allow_nd=False, dtype=np.float64, input_name="y"
-    )
+    try:
+        targets: NDArray[np.float64] = check_array(
+            y, ensure_2d=False, allow_nd=False, dtype=np.float64, input_name="y"
+        )
+    except (ValueError, TypeError, OverflowError) as error:
+        raise ValueError(f"y must be numbers, one or more for each series: {error}") from error
+    if targets.ndim == 0:
+        raise ValueError(f"y must have a target for each series, got the number {targets}")
     if len(targets) != len(X):
         raise ValueError(
             "X and y must have as many cases: Found input variables with inconsistent numbers of "
@@ -148,7 +156,7 @@ def check_array_of(
     """An array of numbers of a shape, or a ValueError that calls it `name`."""
     if not isinstance(value, np.ndarray):
         raise ValueError(f"{name} must be an array, got {type(value).__name__}")
-    half = kinds == "f" and value.dtype.itemsize < 4
+    half = value.dtype.kind == "f" and value.dtype.itemsize < 4
     if value.dtype.kind not in kinds or value.dtype.itemsize > 8 or half:
         raise ValueError(f"{name} must hold real numbers, got {value.dtype}")
     fits = value.ndim == len(shape) and all(
@@ -230,9 +238,12 @@ class TargetScale(NamedTuple):
 
 def check_weights(X: SeriesCollection, sample_weight: Any) -> NDArray[np.float64]:
     """Non-negative sample weights, ones by default."""
-    weights: NDArray[np.float64] = _check_sample_weight(
-        sample_weight, X.values[:, 0], dtype=np.float64, ensure_non_negative=True
-    )
+    try:
+        weights: NDArray[np.float64] = _check_sample_weight(
+            sample_weight, X.values[:, 0], dtype=np.float64, ensure_non_negative=True
+        )
+    except (ValueError, TypeError, OverflowError) as error:
+        raise ValueError(f"sample_weight must be a number for each series: {error}") from error
     if weights.max() > LARGEST_PARAMETER:
         raise ValueError(
             f"sample_weight must be at most {LARGEST_PARAMETER:.0e}, got {weights.max():.6g} for "
@@ -352,7 +363,8 @@ def check_not_negative(estimator: Any, *names: str) -> None:
 
 def _is_amount(value: Any) -> bool:
     """Whether it is a number of at least 0 that float32 can be multiplied with."""
-    return isinstance(value, Real) and bool(0 <= value <= LARGEST_PARAMETER)
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    return number and bool(0 <= value <= LARGEST_PARAMETER)
 
 
 def check_counts(estimator: Any, *names: str) -> None:

@@ -31,6 +31,8 @@ from warplearn.mean import elastic_mean
 from warplearn.registry import choose
 from warplearn.series.chunks import chunks
 from warplearn.series.collection import SeriesCollection, single
+from warplearn.series.convert import to_floats
+from warplearn.series.numbers import check_numbers
 from warplearn.series.symbols import Alphabet, is_symbolic
 
 __all__ = ["ElasticEmbedding"]
@@ -156,7 +158,7 @@ class ElasticEmbedding(
         if is_symbolic([self.base]):
             symbols = single(self.base, "base", dtype=X.dtype, alphabet=self.alphabet_)
             return to_public(SPACES[self.space](symbols.elements(0), X.max_length))
-        base = np.asarray(self.base, X.dtype)
+        base = to_floats(self.base, "base").astype(X.dtype, copy=False)
         if self.space == "matrix" and base.ndim == (2 if d == 1 else 3):
             shape = (*base.shape[:2], d)
             if base.size != np.prod(shape) or len(base) < X.max_length:
@@ -164,8 +166,7 @@ class ElasticEmbedding(
                     f"base must have at least {X.max_length} rows, the length of the longest "
                     f"series, and {d} channel(s), got shape {base.shape}"
                 )
-            if not np.isfinite(base).all():
-                raise ValueError("base must be finite, but contains NaN or infinity")
+            check_numbers(base, "base")
             return base
         series = single(base, "base", dtype=X.dtype)
         if series.n_channels != d:

@@ -126,7 +126,7 @@ class ElasticMean(CheckedState, BaseEstimator):
         check_scalar(self.max_iter, "max_iter", (int, np.integer), min_val=0)
         check_not_negative(self, "tol")
         if self.length is not None:
-            check_scalar(self.length, "length", (int, np.integer), min_val=1)
+            check_scalar(self.length, "length", (int, np.integer), min_val=1, max_val=2**31)
         collection = check_series(self, X, reset=True)
         local, _ = resolve_distance(self.cost)
         method = resolve_method(self.method, local, self.max_iter)

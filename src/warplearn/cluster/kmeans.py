@@ -144,6 +144,7 @@ class ElasticKMeans(Centres):
         check_count("n_clusters", self.n_clusters, collection)
         check_scalar(self.n_init, "n_init", (int, np.integer), min_val=1)
         check_scalar(self.max_iter, "max_iter", (int, np.integer), min_val=1)
+        check_scalar(self.mean_iter, "mean_iter", (int, np.integer), min_val=0)
         check_not_negative(self, "tol")
         local = self._cost()
         weights = check_weights(collection, sample_weight)

@@ -324,6 +324,8 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
             if "\r" in text:
                 problem = "a carriage return inside a line; lines must end with \\n or \\r\\n"
                 raise MalformedFileError(path, number, problem)
+            if "\0" in text:
+                raise MalformedFileError(path, number, "not text: it contains a byte 0")
             yield number, text
 
 
@@ -382,6 +384,8 @@ def _check_label(path: Path, line: int | None, place: str, label: Any) -> None:
     text = str(label).strip()
     if label is None or text in _MISSING or text.lower() == "nan":
         raise MalformedFileError(path, line, f"{place}the label is missing")
+    if "\0" in text:  # NumPy would cut it off
+        raise MalformedFileError(path, line, f"{place}the label {label!r} contains a byte 0")
 
 
 def _labels(labels: list[str]) -> NDArray[Any]:

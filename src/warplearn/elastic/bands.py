@@ -101,6 +101,9 @@ def band_mask(k: int, m: int, band: BandLike) -> NDArray[np.bool_]:
            [0, 1, 1, 1],
            [0, 0, 1, 1]])
     """
+    for name, size in (("k", k), ("m", m)):
+        if not isinstance(size, (int, np.integer)) or isinstance(size, bool) or size < 1:
+            raise ValueError(f"{name} must be a positive integer, got {size!r}")
     resolved = band_of(band, max(k, m))
     if resolved is None:
         return np.ones((k, m), dtype=bool)

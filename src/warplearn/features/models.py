@@ -48,6 +48,7 @@ from warplearn.features.representations import Array
 from warplearn.features.ridge import Standardized, combine, ridge
 from warplearn.features.transformer import ElasticFeatures, FilterSettings
 from warplearn.series.collection import SeriesCollection
+from warplearn.series.convert import to_floats
 
 __all__ = ["ElasticFeatureClassifier", "ElasticFeatureRegressor", "Shrinkage"]
 
@@ -204,7 +205,7 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
         return np.ravel_multi_index((rows, columns), shape), shape
 
     def _checked_alphas(self) -> Array:
-        alphas = np.asarray(self.alphas, np.float64)
+        alphas = to_floats(self.alphas, "alphas").astype(np.float64)
         if alphas.ndim != 1 or not len(alphas) or not (alphas > 0).all():
             raise ValueError(f"alphas must be positive numbers, at least one, got {self.alphas!r}")
         return alphas

@@ -465,7 +465,7 @@ def _positive_integers(given: Any, name: str) -> NDArray[np.int64]:
 
 def _check_names(given: Any, table: Any, name: str) -> None:
     """Check a parameter that is a sequence of names from a table, at least one."""
-    if isinstance(given, str) or not len(given):
+    if not isinstance(given, (list, tuple)) or not given:
         raise ValueError(f"{name} must be some of {sorted(table)}, at least one, got {given!r}")
     for one in given:
         choose(table, one, name)

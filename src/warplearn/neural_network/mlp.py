@@ -29,6 +29,7 @@ from warplearn.base import (
 from warplearn.documentation import with_parameters_of
 from warplearn.elastic.bands import resolve_band
 from warplearn.elastic.extent import columns_for
+from warplearn.registry import check_choice
 from warplearn.series.scaling import standardized
 from warplearn.training.data import TrainingSet
 from warplearn.training.estimator import Context, GradientEstimator
@@ -254,10 +255,7 @@ class ElasticMLP(GradientEstimator):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         self._sizes()
-        if self.activation not in ACTIVATIONS:
-            raise ValueError(
-                f"activation must be one of {sorted(ACTIVATIONS)}, got {self.activation!r}"
-            )
+        check_choice(self.activation, ACTIVATIONS, "activation")
 
     def _check_state(self, whole: bool = False) -> None:
         channels = (getattr(self, "n_channels_in_", None),)

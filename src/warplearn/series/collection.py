@@ -19,6 +19,7 @@ from typing import Any, Protocol, TypeAlias, final, overload
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from warplearn.registry import check_choice
 from warplearn.series.convert import (
     LAYOUTS,
     FloatArray,
@@ -123,8 +124,8 @@ class SeriesCollection:
         >>> SeriesCollection.of([[1.0, 2.0, 3.0], [4.0, 5.0]])
         <SeriesCollection: 2 series, length 2 to 3, channels 1, float64>
         """
-        if layout is not None and layout not in LAYOUTS:
-            raise ValueError(f"layout must be 'aeon' or 'tslearn', got {layout!r}")
+        if layout is not None:
+            check_choice(layout, LAYOUTS, "layout")
         if isinstance(X, cls):
             if len(X) == 0:
                 raise empty_error(name, "sample", X.shape)

@@ -28,7 +28,9 @@ def usable(values: NDArray[np.floating[Any]]) -> bool:
         return not values.size or bool(values.max() <= most and values.min() >= -most)
     # Blocks in memory order need no copy of strided arrays as a whole, and stay in the cache from
     # one reduction to the next.  The maximum of anything with NaN is NaN, which is not `<= most`.
-    blocks = np.nditer(values, flags=["external_loop", "buffered", "zerosize_ok"], buffersize=BLOCK)
+    blocks: Any = np.nditer(
+        values, flags=["external_loop", "buffered", "zerosize_ok"], buffersize=BLOCK
+    )
     return all(block.max() <= most and block.min() >= -most for block in blocks)
 
 
