@@ -371,5 +371,5 @@ def check_counts(estimator: Any, *names: str) -> None:
     """Parameters that must be positive integers."""
     for name in names:
         value = getattr(estimator, name)
-        if not isinstance(value, Integral) or value < 1:
+        if not isinstance(value, Integral) or not 1 <= int(value) < 2**48:
             raise ValueError(f"{name} must be a positive integer, got {value!r}")

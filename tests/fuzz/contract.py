@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -39,7 +40,7 @@ def outcome(call: Callable[[], Any], *names: str) -> Any:
 def _check_message(error: Exception, names: tuple[str, ...]) -> None:
     said = str(error)
     assert said.strip(), "an error without a message"
-    assert not names or any(name in said for name in names), (
+    assert not names or any(re.search(rf"(?<!\w){name}(?!\w)", said) for name in names), (
         f"an error that names none of {names}: {type(error).__name__}: {said[:300]}"
     )
 

@@ -95,6 +95,30 @@ def fitted(name: str) -> bytes:
     return pickle.dumps(made(name).fit(rng.normal(size=(8, 6)) + y[:, None], y))
 
 
+def class_weights(rng: np.random.Generator) -> None:
+    """Weights of classes are those of their series; what is no class or no weight is refused."""
+    X, y = rng.normal(size=(8, 6)), np.array([3, 5])[np.arange(8) % 2]
+    weights = {3: float(rng.integers(1, 4)), 5: float(rng.integers(1, 4))}
+    name = choice(rng, ("ElasticPerceptron", "ElasticFeatureClassifier", "ElasticMLPClassifier"))
+    got = made(name, class_weight=weights).fit(X, y)
+    ref = made(name).fit(X, y, sample_weight=[weights[label] for label in y.tolist()])
+    np.testing.assert_allclose(got.coef_, ref.coef_, rtol=1e-9)
+    wrong = choice(rng, ({"3": 2.0}, {4: 2.0}, {3: -1.0}, {3: np.nan}, {5: 1e300}, {"3": 1, 5: 1}))
+    result = outcome(lambda: made(name, class_weight=wrong).fit(X, y), "class_weight")
+    assert refused(result), f"class_weight={wrong} was taken"
+
+
+def copies(rng: np.random.Generator) -> None:
+    """What happens to the training series after `fit` does not change the model."""
+    name = choice(rng, NAMES)
+    X, y = rng.normal(size=(8, 6)), np.arange(8) % 2
+    queries = rng.normal(size=(4, 6))
+    model = made(name).fit(X, y)
+    before = asked(model, queries)
+    X[:] = 0.0
+    np.testing.assert_equal(asked(model, queries), before)
+
+
 def malformed(rng: np.random.Generator) -> None:
     """A parameter, or what `fit` is given, is something else."""
     name = choice(rng, NAMES)
@@ -108,12 +132,10 @@ def malformed(rng: np.random.Generator) -> None:
         given[changed] = hostile(rng)
     else:
         own[changed] = hostile(rng)
-    names = (
-        (changed, "Sample weights", "sample weights") if changed == "sample_weight" else (changed,)
-    )
-    names = ("target", "label", "class", *names) if changed == "y" else names
-    names = ("seed", "Seed", *names) if changed == "random_state" else names  # scikit-learn's words
-    model = outcome(lambda: made(name, **own).fit(**given), *names)
+    # Arguments must agree with each other, so another one may be to blame; the rest are
+    # scikit-learn's words.
+    words = ("target", "label type", "class", "classes", "samples", "seed", "Seed")
+    model = outcome(lambda: made(name, **own).fit(**given), *parameters, *given, *words)
     if not refused(model) and hasattr(model, "predict"):
         outcome(lambda: model.predict(given["X"]))
 
@@ -162,6 +184,6 @@ def damaged(rng: np.random.Generator, value: Any) -> Any:
 
 
 CASES: dict[str, Case] = {
-    "fits": fits, "nearest": nearest, "malformed": malformed, "malformed again": malformed,
+    "fits": fits, "nearest": nearest, "class weights": class_weights, "copies": copies, "malformed": malformed, "malformed again": malformed,
     "predictions": predictions, "attributes": attributes,
 }  # fmt: skip

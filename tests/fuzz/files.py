@@ -119,8 +119,27 @@ def readers(rng: np.random.Generator) -> None:
     assert len(found.y) in (0, len(found.X))
     texts = {str(label).strip().lower() for label in found.y}
     assert not texts & {"", "?", "nan", "none"}, f"labels {sorted(texts)[:5]} of {content[:200]!r}"
-    if suffix in (".tsv", ".txt") and b"\r" in content:
-        assert len(found.X) <= content.count(b"\n") + 1
+    if suffix in (".tsv", ".txt", ".ts", ".arff"):
+        lone = [line for line in content.split(b"\n") if b"\r" in line.rstrip(b"\r")]
+        assert not lone, f"a carriage return inside a line was taken: {lone[0][:100]!r}"
+
+
+def cut(rng: np.random.Generator) -> None:
+    """The beginning of a table of equal lengths has no series that is shorter than the others."""
+    rows, columns = int(rng.integers(2, 5)), int(rng.integers(2, 6))
+    lines = [
+        f"{i}\t" + "\t".join(f"{v:.3f}" for v in rng.normal(size=columns)) for i in range(rows)
+    ]
+    content = ("\n".join(lines) + "\n").encode()
+    content = content[: int(rng.integers(len(lines[0]) + 1, len(content) + 1))]
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "Two_TRAIN.tsv"
+        file.write_bytes(content)
+        try:
+            found = datasets.read(file)
+        except MalformedFileError:
+            return
+    assert set(found.X.lengths.tolist()) == {columns}, f"a row was cut: {content[-40:]!r}"
 
 
 def every_suffix(rng: np.random.Generator) -> None:
@@ -138,7 +157,5 @@ def every_suffix(rng: np.random.Generator) -> None:
 
 
 CASES: dict[str, Case] = {
-    "readers": readers,
-    "readers again": readers,
-    "every suffix": every_suffix,
-}
+    "readers": readers, "readers again": readers, "every suffix": every_suffix, "cut": cut,
+}  # fmt: skip

@@ -166,7 +166,8 @@ class ElasticSOM(Centres):
 
     def _offsets(self) -> NDArray[np.int64]:
         """Steps between any two units, along rows and along columns."""
-        if np.shape(self.grid) != (2,) or min(self.grid) < 1:
+        pair = isinstance(self.grid, (list, tuple)) and len(self.grid) == 2
+        if not pair or not all(isinstance(n, (int, np.integer)) and n >= 1 for n in self.grid):
             raise ValueError(f"grid must be two positive integers, got {self.grid!r}")
         places = np.argwhere(np.ones(self.grid, bool))
         return places[:, None] - places[None]

@@ -203,11 +203,14 @@ def embed(x: Any, Z: Any, path: Any) -> NDArray[Any]:
     """
     series = single(x)
     k = series.max_length
-    base = np.asarray(Z)
+    base = to_floats(Z, "Z")
     operands = _operands(series, base, None, ("x", "Z"))
     if operands.bank:
         raise ValueError(f"Z must be a single matrix, got shape {base.shape}")
-    cells = np.asarray(path)
+    try:
+        cells = np.asarray(path)
+    except ValueError as error:  # no pairs
+        raise ValueError(f"path must be an array of index pairs: {error}") from error
     if cells.ndim != 2 or cells.shape[1] != 2 or cells.dtype.kind not in "iu" or not len(cells):
         raise ValueError(f"path must be an array of index pairs, got shape {cells.shape}")
     steps = np.diff(cells, axis=0)

@@ -188,7 +188,7 @@ class ElasticFeatures(TransformerMixin, FilterSettings):
         y : ignored
         """
         collection = check_series(self, X, reset=True)
-        check_scalar(self.n_filters, "n_filters", (int, np.integer), min_val=1)
+        check_scalar(self.n_filters, "n_filters", (int, np.integer), min_val=1, max_val=2**31)
         elasticities = _positive_integers(self.elasticities, "elasticities")
         _check_names(self.poolings, POOLINGS, "poolings")
         if len(set(self.poolings)) < len(self.poolings):
@@ -457,7 +457,10 @@ class ElasticFeatures(TransformerMixin, FilterSettings):
 
 def _positive_integers(given: Any, name: str) -> NDArray[np.int64]:
     """Check a parameter that is a sequence of positive integers, at least one."""
-    numbers = np.asarray(given)
+    try:
+        numbers = np.asarray(given)
+    except ValueError as error:  # sequences of different lengths
+        raise ValueError(f"{name} must be positive integers, got {given!r}") from error
     if numbers.ndim != 1 or not len(numbers) or numbers.dtype.kind not in "iu" or min(numbers) < 1:
         raise ValueError(f"{name} must be positive integers, at least one, got {given!r}")
     return numbers.astype(np.int64)

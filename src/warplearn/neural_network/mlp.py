@@ -244,7 +244,7 @@ class ElasticMLP(GradientEstimator):
     def _sizes(self) -> tuple[int, ...]:
         """Sizes of the hidden layers; one number is one layer."""
         sizes = self.hidden_layer_sizes
-        sizes = (sizes,) if isinstance(sizes, Integral) else tuple(sizes)
+        sizes = sizes if isinstance(sizes, (list, tuple)) else (sizes,)
         if not sizes or not all(isinstance(s, Integral) and int(s) >= 1 for s in sizes):
             raise ValueError(
                 "hidden_layer_sizes must be one or more positive integers, "

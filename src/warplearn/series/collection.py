@@ -60,7 +60,10 @@ class SeriesCollection:
     lengths: NDArray[np.int64]
 
     def __post_init__(self) -> None:
-        values, lengths = np.asarray(self.values), np.asarray(self.lengths)
+        try:
+            values, lengths = np.asarray(self.values), np.asarray(self.lengths)
+        except ValueError as error:  # sequences of different lengths
+            raise ValueError(f"values and lengths must be arrays: {error}") from error
         if values.ndim != 3 or 0 in values.shape:
             raise ValueError(f"values must be (cases, time, channels), got shape {values.shape}")
         if values.dtype not in (np.float32, np.float64):
