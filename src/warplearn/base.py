@@ -79,7 +79,10 @@ def check_labels(X: SeriesCollection, y: Any) -> NDArray[Any]:
     """Class labels, one for each series."""
     if y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None")
-    labels = column_or_1d(y, warn=True)
+    try:
+        labels = column_or_1d(y, warn=True)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"y must be a label for each series: {error}") from error
     check_classification_targets(labels)
     if len(labels) != len(X):
         raise ValueError(
@@ -244,6 +247,8 @@ def check_weights(X: SeriesCollection, sample_weight: Any) -> NDArray[np.float64
         )
     except (ValueError, TypeError, OverflowError) as error:
         raise ValueError(f"sample_weight must be a number for each series: {error}") from error
+    if not weights.any():
+        raise ValueError("sample_weight must be positive for some of the series X, got 0 for all")
     if weights.max() > LARGEST_PARAMETER:
         raise ValueError(
             f"sample_weight must be at most {LARGEST_PARAMETER:.0e}, got {weights.max():.6g} for "

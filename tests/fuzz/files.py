@@ -142,6 +142,31 @@ def cut(rng: np.random.Generator) -> None:
     assert set(found.X.lengths.tolist()) == {columns}, f"a row was cut: {content[-40:]!r}"
 
 
+def labels(rng: np.random.Generator) -> None:
+    """A label that is missing is refused, in whatever way it is."""
+    missing = choice(rng, ("", "?", "nan", "NaN", " "))
+    y = ["a", "b", "c"]
+    y[int(rng.integers(3))] = missing
+    table = io.BytesIO()
+    polars.DataFrame(
+        {"label": [label or None for label in y], "t0": [1.0, 2.0, 3.0]}
+    ).write_parquet(table)
+    contents = {
+        ".tsv": "".join(f"{label}\t1.0\t2.0\n" for label in y).encode(),
+        ".npz": array_file(X=np.ones((3, 2)), y=y),
+        ".parquet": table.getvalue(),
+    }
+    suffix = choice(rng, sorted(contents))
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / f"Two_TRAIN{suffix}"
+        file.write_bytes(contents[suffix])
+        try:
+            found = datasets.read(file)
+        except MalformedFileError:
+            return
+    raise AssertionError(f"labels {found.y.tolist()} were taken from {suffix}")
+
+
 def every_suffix(rng: np.random.Generator) -> None:
     """Bytes of one format in a file of another."""
     suffix = choice(rng, sorted(READERS))
@@ -157,5 +182,5 @@ def every_suffix(rng: np.random.Generator) -> None:
 
 
 CASES: dict[str, Case] = {
-    "readers": readers, "readers again": readers, "every suffix": every_suffix, "cut": cut,
+    "readers": readers, "readers again": readers, "every suffix": every_suffix, "cut": cut, "labels": labels,
 }  # fmt: skip

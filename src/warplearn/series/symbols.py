@@ -212,14 +212,15 @@ def _factor(kernel: ArrayLike, n: int) -> NDArray[np.float64]:
 
 def _sequences(sequences: Any, name: str) -> list[Sequence[Hashable]]:
     """List the sequences, each as something that has a length."""
+    sequences = _plain(sequences)
     if isinstance(sequences, (str, bytes)) or not isinstance(sequences, Iterable):
         kind = type(sequences).__name__
         raise TypeError(f"{name} must be a list of sequences of symbols, got {kind}")
     rows: list[Sequence[Hashable]] = []
-    for case, row in enumerate(_plain(sequences)):
+    for case, row in enumerate(map(_plain, sequences)):
         if not isinstance(row, Iterable):
             raise TypeError(f"{name}[{case}] must be a sequence of symbols, got {row!r}")
-        rows.append(row if isinstance(row, (str, list, tuple)) else list(_plain(row)))
+        rows.append(row if isinstance(row, (str, list, tuple)) else list(row))
     return rows
 
 
