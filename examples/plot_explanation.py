@@ -1,47 +1,32 @@
 """
-What an elastic classifier has learned, and why it decides as it does
-=====================================================================
+Why was it classified like this?
+================================
 
-An elastic linear classifier holds a matrix of weights for each class. A series is scored along its
-best path through the matrix: the path says where in the learned pattern each time step is, and the
-weights under it what the step contributes to the decision.
-
-The series are those of the set named on the command line, by default generated ones.
+The decision value of an elastic linear model is a bias plus what each time step contributes along
+the path of the series. So a decision can be read step by step, and checked against what a
+specialist sees in the series.
 """
-
-import sys
 
 import matplotlib.pyplot as plt
 
 from warplearn import ElasticLogisticRegression, datasets
-from warplearn.plotting import (
-    ContributionsDisplay,
-    LearningCurveDisplay,
-    WeightMatrixDisplay,
-)
+from warplearn.plotting import ContributionsDisplay
 
+train, test = datasets.load("ECG200", "train"), datasets.load("ECG200", "test")
+model = ElasticLogisticRegression(random_state=0).fit(train.X, train.y)
+predicted = model.predict(test.X)
 
-def main(name="CylinderBellFunnel", case=0):
-    train, test = datasets.load(name, "train"), datasets.load(name, "test")
-    model = ElasticLogisticRegression(learning_rate_init=0.03, alpha=0.001, random_state=0).fit(
-        train.X, train.y
-    )
-    print(f"{name}: accuracy {model.score(test.X, test.y):.2f} on {len(test.X)} test series")
-    x = test.X[[int(case)]]
-    units = len(model.coef_)
-    figure, axes = plt.subplots(
-        2, max(2, units), figsize=(4 * max(2, units), 6), layout="constrained", squeeze=False
-    )
-    for unit in range(units):
-        WeightMatrixDisplay.from_estimator(model, x, unit=unit).plot(axes[0, unit])
-    ContributionsDisplay.from_estimator(model, x).plot(axes[1, 0])
-    LearningCurveDisplay.from_estimator(model).plot(axes[1, 1])
-    for ax in [*axes[0, units:], *axes[1, 2:]]:
-        ax.set_axis_off()
-    figure.suptitle(f"{name}, test series {case} of class {test.y[int(case)]}")
-    return figure
+# %%
+# A normal heartbeat (class 1) and an ischemic one (class -1) that are recognized, and one that is
+# mistaken. Bars above zero speak for class 1, bars below for class -1.
 
-
-if __name__ == "__main__":
-    main(*sys.argv[1:3])
-    plt.show()
+cases = [
+    ((predicted == test.y) & (test.y == 1)).argmax(),
+    ((predicted == test.y) & (test.y == -1)).argmax(),
+    (predicted != test.y).argmax(),
+]
+figure, axes = plt.subplots(1, 3, figsize=(12, 3.4), layout="constrained")
+for axis, case in zip(axes, cases, strict=True):
+    ContributionsDisplay.from_estimator(model, test.X[[case]]).plot(axis)
+    axis.set_title(f"class {test.y[case]}, predicted {predicted[case]}")
+plt.show()

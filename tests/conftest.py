@@ -40,9 +40,11 @@ def rng():
 
 
 @pytest.fixture
-def two_threads():
+def two_threads(monkeypatch):
+    """Two threads, for however little work."""
     if numba.config.NUMBA_NUM_THREADS < 2:
         pytest.skip("needs two threads")
+    monkeypatch.setattr("warplearn._kernels.simd.threads._LEAST_CELLS", 1)
 
 
 def _real_series(name, part, count):

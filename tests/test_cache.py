@@ -2,6 +2,8 @@
 
 import pytest
 
+from warplearn import warmup
+
 COUNT = """
 import json, sys
 from numba.core.dispatcher import Dispatcher
@@ -55,3 +57,62 @@ wanted = {[*heavy, "scipy"]}
 print(json.dumps([*count(), sorted(set(wanted) & added)]))
 """
     assert run_python(COUNT + script) == [0, 0, 0, []]
+
+
+def test_compiling_is_announced_once_and_not_when_kernels_are_on_disk(run_python):
+    script = """
+import io, json, sys
+import warplearn
+from warplearn._kernels.simd import announcing
+announcing._PATIENCE = 0.0
+sys.stderr = io.StringIO()
+warplearn.band_mask(5, 4, 2)
+warplearn.elastic.bands.narrowest(5, 4)  # another kernel
+print(json.dumps([sys.stderr.getvalue(), announcing.MESSAGE]))
+"""
+    said, message = run_python(script)
+    assert said == message + "\n"
+    assert run_python(script) == ["", message]
+
+
+@pytest.mark.slow
+def test_warmup_compiles_what_common_calls_need(run_python):
+    warm = """
+import json, warplearn
+warplearn.warmup(["distances", "linear"], dtypes=["float64"])
+print(json.dumps(None))
+"""
+    use = """
+import numpy as np
+import warplearn
+rng = np.random.default_rng(1)
+X, y = rng.normal(size=(150, 110)), np.arange(150) % 3
+warplearn.dtw(X[0], X[1, :70])
+warplearn.warping_path(X[0], X[1])
+warplearn.pairwise_dtw(X[:30], band="20%")
+warplearn.pairwise_dtw(X, X[:20])
+warplearn.ElasticLogisticRegression(max_iter=3).fit(X, y).predict_proba(X)
+warplearn.ElasticMarginPerceptron(max_iter=3).fit(X, y == 1).predict(X)
+print(json.dumps(count()))
+"""
+    run_python(warm)
+    _, hits, misses = run_python(COUNT + use)
+    assert misses == 0
+    assert hits >= 5
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"families": ["distance"]}, r"families must be a list of some of distances, linear, .*"),
+        ({"families": "linear"}, r"families must be a list of some of .*, got 'linear'"),
+        (
+            {"dtypes": ["int8"]},
+            r"dtypes must be a list of some of float32, float64, got \['int8'\]",
+        ),
+        ({"processes": 0}, r"processes must be a positive integer, got 0"),
+    ],
+)
+def test_warmup_refuses(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        warmup(**parameters)

@@ -1,21 +1,24 @@
 """Every command does what the library does, and mistakes get a message and no traceback."""
 
 import builtins
+import io
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 import warplearn
 from warplearn import cli, datasets, elastic_mean, experiments
 from warplearn.catalogue import commands, estimator_class
-from warplearn.cli import benching, common, drawing, studies, training
+from warplearn.cli import benching, common, drawing, prediction, progress, studies, training
 from warplearn.cli.storage import load_model
 from warplearn.experiments import read_rows, read_views
 
@@ -44,8 +47,9 @@ def model(tmp_path_factory):
     """A model that `fit` wrote."""
     path = tmp_path_factory.mktemp("model") / "model.warp"
     result = run(
-        "fit", "WarpedBumps", "-o", path, "-p", "max_iter=20", "-p", "learning_rate_init=0.5"
-    )
+        "fit", "WarpedBumps", "-m", "logistic", "-o", path,
+        "-p", "max_iter=20", "-p", "learning_rate_init=0.5",
+    )  # fmt: skip
     assert result.exit_code == 0, result.output
     return path
 
@@ -53,7 +57,7 @@ def model(tmp_path_factory):
 @pytest.fixture(scope="module")
 def bumps():
     train, test = (datasets.load("WarpedBumps", split) for split in ("train", "test"))
-    return train._replace(X=train.X.astype(np.float32)), test._replace(X=test.X.astype(np.float32))
+    return train.replace(X=train.X.astype(np.float32)), test.replace(X=test.X.astype(np.float32))
 
 
 @pytest.fixture(scope="module")
@@ -77,8 +81,9 @@ def test_fit_writes_the_model_that_python_makes(model, fitted):
 def test_fit_says_how_it_went(tmp_path, fitted, bumps):
     path = tmp_path / "m.warp"
     facts = answer(
-        "fit", "WarpedBumps", "-o", path, "-p", "max_iter=20", "-p", "learning_rate_init=0.5"
-    )
+        "fit", "WarpedBumps", "-m", "logistic", "-o", path,
+        "-p", "max_iter=20", "-p", "learning_rate_init=0.5",
+    )  # fmt: skip
     assert facts["estimator"] == "ElasticLogisticRegression"
     assert facts["epochs"] == fitted.n_iter_
     assert facts["ended"] == fitted.solutions_[0].reason
@@ -120,9 +125,11 @@ def test_methods_that_are_not_linear(method, settings, tmp_path):
     wrong = model.predict(test.X.astype(np.float32)) != test.y
     error = answer("evaluate", path, "AlternatingBumps")["error"]
     assert error == pytest.approx(100 * wrong.mean())
-    refused = run("explain", path, "AlternatingBumps", "--case", 0)
-    assert refused.exit_code != 0
-    assert "Traceback" not in refused.output
+    explained = answer("explain", path, "AlternatingBumps", "--case", 0)
+    assert explained["method"] == "occlusion"
+    assert explained["bias"] is None
+    assert len(explained["contributions"]) == test.X.max_length
+    assert "step " in run("explain", path, "AlternatingBumps", "--case", 0).stdout
 
 
 def test_files_are_read_as_well_as_names(model, bumps, tmp_path):
@@ -137,19 +144,13 @@ def test_files_are_read_as_well_as_names(model, bumps, tmp_path):
 def test_tune_finds_the_best_of_a_grid(bumps, tmp_path):
     path = tmp_path / "best.warp"
     given = (
-        "-g",
-        "learning_rate_init=0.000001,0.5",
-        "-p",
-        "max_iter=20",
-        "--folds",
-        "3",
-        "-o",
-        path,
-    )
+        "-m", "logistic", "-g", "learning_rate_init=0.000001,0.5", "-p", "max_iter=20",
+        "--folds", "3", "-o", path,
+    )  # fmt: skip
     facts = answer("tune", "WarpedBumps", *given)
     assert facts["parameters"] == {"learning_rate_init": 0.5}
-    assert (facts["candidates"], len(facts["best"])) == (2, 2)
-    assert facts["cv_error"] == facts["best"][0]["cv_error"] <= facts["best"][1]["cv_error"]
+    assert (facts["candidates"], len(facts["families"])) == (2, 1)
+    assert facts["cv_error"] == facts["families"][0]["cv_error"]
     assert load_model(path).learning_rate_init == 0.5
     assert "0.5" in run("tune", "WarpedBumps", *given).stdout
 
@@ -170,6 +171,149 @@ def test_tune_takes_methods_without_lanes(bumps, tmp_path):
     assert load_model(tmp_path / "nn.warp").n_neighbors == 1
 
 
+def test_tune_compares_families_and_says_why(bumps, tmp_path, monkeypatch):
+    small = {"features": {"n_filters": [64]}, "prototypes": {"n_prototypes": [1]}}
+    monkeypatch.setattr(training, "GRIDS", small)
+    file = datasets.write_tsv(tmp_path / "few.tsv", bumps[0].X[:30], bumps[0].y[:30])
+    given = ("tune", file, "-m", "features", "-m", "prototypes", "--folds", 3, "-o", tmp_path / "m")
+    found = answer(*given)
+    first, second = found["families"]
+    assert {first["family"], second["family"]} == {"features", "prototypes"}
+    order = (first["cv_error"], first["bytes"]), (second["cv_error"], second["bytes"])
+    assert order[0] <= order[1]
+    assert found["chosen"] == first["family"]
+    assert found["because"].startswith(f"{first['family']} ")
+    assert first["bytes"] == (tmp_path / "m").stat().st_size
+    shown = run(*given).stdout
+    for word in ("features", "prototypes", "ms/decision", "KB", "because"):
+        assert word in shown
+    assert all(len(line) <= 80 for line in shown.splitlines())
+    refused = run(*given, "-g", "n_filters=8")
+    assert "needs one --method" in words(refused)
+
+
+def test_default_is_features(tmp_path, bumps):
+    file = datasets.write_tsv(tmp_path / "few.tsv", bumps[0].X[:10], bumps[0].y[:10])
+    facts = answer("fit", file, "-o", tmp_path / "m.warp", "-p", "n_filters=64")
+    assert facts["estimator"] == "ElasticFeatureClassifier"
+    assert 0 <= facts["leave-one-out_error"] <= 100
+    assert training.DEFAULT == training.FAMILIES[0] == "features"
+    assert set(training.FAMILIES) <= set(training.GRIDS)
+
+
+# Own data.
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory, bumps):
+    """The same series as a wide and as a long table, for training and for testing."""
+    folder = tmp_path_factory.mktemp("tables")
+    for name, data in zip(("train", "test"), bumps, strict=True):
+        X, y = data.X.values[:40, :, 0], np.where(data.y[:40] > 0, "up", "down")
+        n, length = X.shape
+        wide = pd.DataFrame(X, columns=[f"t{i}" for i in range(length)])
+        wide.insert(0, "class", y)
+        wide.to_csv(folder / f"{name}.csv", index=False)
+        wide.to_csv(folder / f"{name}.txt", index=False, header=False, sep=";")
+        long = {"id": np.repeat(np.arange(n), length), "time": np.tile(np.arange(length), n),
+                "value": X.ravel(), "class": np.repeat(y, length)}  # fmt: skip
+        pd.DataFrame(long).to_csv(folder / f"{name}_long.csv.gz", index=False)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("end", "options", "line"),
+    [
+        (".csv", (), "40 series of length 160, label column 'class', 2 classes"),
+        (".txt", ("--delimiter", ";", "--label", "0"), "label column '0', 2 classes"),
+        ("_long.csv.gz", (), "40 series of length 160, id column 'id', time column 'time', label"),
+    ],
+)
+def test_tables_are_fitted_and_evaluated(tables, tmp_path, end, options, line):
+    path = tmp_path / "m.warp"
+    small = ("-m", "logistic", "-p", "max_iter=5")
+    result = run("fit", f"{tables}/train{end}", *options, "-o", path, *small)
+    assert result.exit_code == 0, result.output
+    assert line in words(result)
+    found = answer("evaluate", path, f"{tables}/test{end}", *options)
+    assert (found["cases"], found["classes"]) == (40, ["down", "up"])
+    expected = answer("evaluate", path, tables / "test.csv")
+    assert found["error"] == expected["error"]
+    described = answer("datasets", "info", f"{tables}/train{end}", *options)
+    assert (described["n_train"], described["n_test"]) == (40, None)
+    assert line in words(run("datasets", "info", f"{tables}/train{end}", *options))
+
+
+def test_labels_that_the_model_does_not_know(tables, tmp_path, model):
+    result = run("evaluate", model, tables / "test.csv")
+    assert result.exit_code == 1
+    assert "the labels of test (down, up) are none of the model's classes (-1, 1)" in words(result)
+    text = (tables / "train.csv").read_text().replace("up", "-1", 1).replace("down", "-1")
+    (tmp_path / "odd.csv").write_text(text)
+    shown = run("evaluate", model, tmp_path / "odd.csv")
+    assert shown.exit_code == 0
+    assert "series have labels that the model does not know" in words(shown)
+
+
+def test_a_label_column_among_the_values_is_suspected(model, tmp_path, bumps):
+    X = np.column_stack([bumps[1].X.values[:3, :, 0], np.ones(3)])
+    np.savez(tmp_path / "longer.npz", X=X)
+    result = run("predict", model, tmp_path / "longer.npz")
+    assert "one step longer than the training series (160)" in words(result)
+
+
+def test_identifiers_are_no_labels(tables, tmp_path):
+    frame = pd.read_csv(tables / "train.csv").assign(**{"class": [f"m{i}" for i in range(40)]})
+    frame.to_csv(tmp_path / "ids.csv", index=False)
+    result = run("fit", tmp_path / "ids.csv", "-o", tmp_path / "m")
+    assert "each of the 40 series of ids has a label of its own, such as 'm0'" in words(result)
+    same = frame.assign(**{"class": "up"})
+    same.to_csv(tmp_path / "same.csv", index=False)
+    result = run("fit", tmp_path / "same.csv", "-o", tmp_path / "m")
+    assert "all series of same have the same label, 'up'" in words(result)
+
+
+def test_uneven_time_stamps(tables, tmp_path):
+    frame = pd.read_csv(tables / "train_long.csv.gz")
+    frame.drop(index=5).to_csv(tmp_path / "gap.csv", index=False)
+    result = run("fit", tmp_path / "gap.csv", "-o", tmp_path / "m")
+    assert result.exit_code == 1
+    assert "1 gaps and 0 other uneven steps in 1 of 40 series" in words(result)
+    described = answer("datasets", "info", tmp_path / "gap.csv", "--resample")
+    assert described["lengths"] == [160, 160]
+    assert "step=2.0 needs resample" in words(
+        run("datasets", "info", tmp_path / "gap.csv", "--step", 2)
+    )
+
+
+def test_probabilities(model, fitted, bumps, tmp_path):
+    shares = fitted.predict_proba(bumps[1].X)
+    found = answer("predict", model, "WarpedBumps", "--proba")
+    assert np.allclose(found["probabilities"], shares, atol=1e-5)
+    assert found["classes"] == [-1, 1]
+    run("predict", model, "WarpedBumps", "--proba", "-o", tmp_path / "p.csv")
+    table = pd.read_csv(tmp_path / "p.csv")
+    assert table.columns.tolist() == ["predicted", "-1", "1"]
+    assert np.allclose(table["1"], shares[:, 1], atol=1e-4)
+    lines = run("predict", model, "WarpedBumps", "--proba").stdout.splitlines()
+    assert lines[0] == "predicted\t-1\t1"
+    path = tmp_path / "svm.warp"
+    run("fit", "WarpedBumps", "-m", "svm", "-p", "max_iter=2", "-o", path)
+    assert "ElasticLinearSVC has no probabilities" in words(
+        run("predict", path, "WarpedBumps", "--proba")
+    )
+
+
+def test_wide_tables_keep_their_first_column(capsys):
+    classes = np.array([f"class {i}" for i in range(30)])
+    matrix = np.diag(np.arange(30))
+    matrix[3, 4], matrix[5, 6] = 7, 9
+    prediction._show_confusion(classes, matrix)
+    shown = capsys.readouterr().out
+    assert re.search(r"9 +│ class 5 +│ class 6", shown)
+    assert shown.index("class 5") < shown.index("class 3")
+
+
 @pytest.mark.parametrize(
     ("text", "value"), [("1", 1), ("0.1", 0.1), ("10%", "10%"), ("200%", "200%"), (None, None)]
 )
@@ -187,20 +331,36 @@ def test_explain_adds_up(model, fitted, bumps):
     assert sum(facts["contributions"]) + facts["bias"] == pytest.approx(facts["decision"])
     assert facts["predicted"] == fitted.predict(bumps[1].X[[4]])[0]
     shown = run("explain", model, "WarpedBumps", "--case", 4, "--top", 2).stdout
-    first = int(np.abs(facts["contributions"]).argmax())
-    assert f"step {first}: {facts['contributions'][first]:+.4g}" in shown
+    along = np.subtract(facts["contributions"], facts["climbing"])
+    first = int(np.abs(along).argmax())
+    assert f"step {first}: {along[first]:+.4g}" in shown
+    assert "climbing columns" in shown
     assert len(re.findall(r"^step ", shown, re.MULTILINE)) == 2
 
 
-def test_other_classifiers(tmp_path, bumps):
-    path = tmp_path / "nn.warp"
+def test_explanations_are_drawn(model, tmp_path):
+    for name in ("why.png", "why.svg"):
+        result = run("explain", model, "WarpedBumps", "-o", tmp_path / name)
+        assert result.exit_code == 0, result.output
+        assert (tmp_path / name).stat().st_size > 5000
+
+
+def test_other_classifiers_are_streamed(tmp_path, bumps):
+    path = tmp_path / "m.warp"
     run("fit", "WarpedBumps", "-m", "neighbors", "-o", path, "-p", "band=0.2")
+    assert load_model(path).band == 0.2
+    assert "a model with band=0.2 cannot be streamed" in words(run("stream", path, stdin="1\n"))
+    run("fit", "WarpedBumps", "-m", "features", "-o", path, "-p", "n_filters=64")
     model = load_model(path)
-    assert model.band == 0.2
-    for command in ("explain", "stream"):
-        result = run(command, path, *(["WarpedBumps"] if command == "explain" else []))
-        assert result.exit_code == 1
-        assert "DTWNeighborsClassifier not" in words(result)
+    x = bumps[1].X.values[0, :5, 0]
+    result = run("stream", path, stdin="\n".join(map(str, [*x, "", x[0]])) + "\n")
+    assert result.exit_code == 0, result.output
+    shown = [line.split("\t") for line in result.stdout.splitlines()]
+    assert [int(count) for count, *_ in shown] == [1, 2, 3, 4, 5, 1]
+    assert float(shown[4][1]) == pytest.approx(model.decision_function(x[None])[0], rel=1e-4)
+    assert shown[4][2] == str(model.predict(x[None])[0])
+    assert "channel(s), got 2" in words(run("stream", path, stdin="1 2\n"))
+    assert "must be finite" in words(run("stream", path, stdin="nan\n"))
 
 
 # Streams.
@@ -239,7 +399,10 @@ def test_stream_answers_before_the_next_sample(model):
         ("1\ntwo\n", "line 2 of standard input: could not convert string to float: 'two'"),
         ("nan\n", "line 1 of standard input: sample must be finite"),
         ("1 2\n", "line 1 of standard input: sample must have 1 channel(s)"),
-        ("0\n" * 500, "of standard input: the stream is at its end"),
+        (
+            "0\n" * 500,
+            "line 161 of standard input: the series is longer than the 160 steps of the training series; an empty line begins a new series",
+        ),
     ],
 )
 def test_stream_names_the_line(model, lines, message):
@@ -254,10 +417,10 @@ def test_stream_names_the_line(model, lines, message):
 def test_mean(bumps, tmp_path):
     train = datasets.load("WarpedBumps", "train")
     expected = elastic_mean(train.X[train.y == 1], random_state=0)
-    found = answer("mean", "WarpedBumps", "--by-class", "-o", tmp_path / "means.tsv")
+    found = answer("mean", "WarpedBumps", "--by-class", "-o", tmp_path / "means.csv")
     assert [each["name"] for each in found] == ["-1", "1"]
     assert np.allclose(found[1]["mean"], expected.mean)
-    written = datasets.read(tmp_path / "means.tsv")
+    written = datasets.read(tmp_path / "means.csv")
     assert np.allclose(written.X.values[1, :, 0], expected.mean)
     (all_of_them,) = answer("mean", "WarpedBumps")
     assert all_of_them["cases"] == len(train.X)
@@ -296,6 +459,31 @@ def test_get_downloads(monkeypatch, tmp_path):
     monkeypatch.setattr(datasets, "download", lambda name: tmp_path / name)
     assert answer("datasets", "get", "GunPoint")["folder"] == str(tmp_path / "GunPoint")
     assert run("datasets", "get", "GunPoint").stdout.strip() == str(tmp_path / "GunPoint")
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_progress_is_shown_on_terminals_only(monkeypatch):
+    class Model(warplearn.ElasticPerceptron):
+        def fit(self, X, y):
+            if self.verbose:
+                print("epoch 7: 3 mistakes")
+                time.sleep(0.3)  # the bar is drawn ten times a second
+            return self
+
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    model = progress.fit_with_progress(Model(), "fitting a model", None, None)
+    shown = sys.stderr.getvalue()
+    assert "fitting a model" in shown
+    assert "epoch 7: 3 mistakes" in shown
+    assert model.verbose == 0
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    with progress.working("nothing to see", 3) as done:
+        done()
+    assert not sys.stderr.getvalue()
 
 
 # Studies.
@@ -352,28 +540,46 @@ def test_reproduce_and_report(study, tmp_path):
 @pytest.mark.slow
 def test_demo(tmp_path):
     found = answer("demo", "-o", tmp_path / "demo.html")
-    assert [(each["method"], each["trials"]) for each in found["entries"]] == [
-        ("NN+ALL", 1), ("NN+AHC", 1), ("NN+KME", 10),
-        ("ePERC", 10), ("eLOGR", 10), ("eMARG", 10), ("eLSVM", 10), ("eFEAT", 3),
+    errors = {(each["dataset"], each["method"]): each["error"] for each in found["entries"]}
+    assert list(dict.fromkeys(name for name, _ in errors)) == [
+        "ECG200", "ItalyPowerDemand", "GunPoint",
     ]  # fmt: skip
-    assert all(each["error"] < 20 for each in found["entries"])
+    for name in ("ECG200", "ItalyPowerDemand"):
+        assert errors[name, "elastic linear"] < errors[name, "1-NN DTW"]
+    assert errors["GunPoint", "elastic features"] < 1 < 5 < errors["GunPoint", "1-NN DTW"]
     page = (tmp_path / "demo.html").read_text("utf-8")
-    assert "eLSVM" in page
+    assert "elastic features" in page
+    assert "time of a decision" in page
     assert '<section id="viewer" >' in page
-    (stored,) = read_views(tmp_path / "demo.jsonl")
-    assert (stored["method"], stored["view"]["model"]) == ("eLOGR", "ElasticLogisticRegression")
-    assert "WarpedBumps" in page
+    views = read_views(tmp_path / "demo.jsonl")
+    assert {(each["method"], each["view"]["model"]) for each in views} == {
+        ("elastic linear", "ElasticLogisticRegression")
+    }
     again = run("demo", "-o", tmp_path / "demo.html")  # all is there already
-    assert re.search(r"NN\+ALL +│ +0\.0 │ +1 │ +5,120,000", again.stdout), again.stdout
+    assert re.search(r"elastic features +0\.\d % +\d+ kB", again.stdout), again.stdout
+    assert "samples" in again.stdout
+    assert "Start with ElasticFeatureClassifier" in again.stdout
 
 
-def test_without_data_the_built_in_sets_are_used(tmp_path, monkeypatch):
+def test_page_of_a_model(tmp_path):
+    model = tmp_path / "model.warp"
+    run("fit", "WarpedBumps", "-p", "elasticity=5", "-p", "max_iter=5", "-o", model)
+    result = run("report", model, "WarpedBumps", "-o", tmp_path / "page.html")
+    assert result.exit_code == 0, result.output
+    assert "of 400" in (tmp_path / "page.html").read_text("utf-8")
+    assert run("report", model, "-o", tmp_path / "page.html").exit_code == 2
+    assert run("report", model, "WarpedBumps").exit_code == 2
+    assert run("report", model, "WarpedBumps", "-o", tmp_path / "page.md").exit_code == 2
+
+
+def test_without_data_the_bundled_sets_are_used(tmp_path, monkeypatch):
     monkeypatch.delenv("WARPLEARN_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(experiments, "run", lambda *_, **__: [])  # what it would run is the point
-    result = run("reproduce", "comparison", "--quick")
-    assert "built-in, generated ones are used instead" in words(result)
+    result = run("reproduce", "comparison")
+    assert "left out: no data set 'Wafer'" in words(result)
+    assert "'GunPoint'" not in words(result)
     result = run("reproduce", "comparison", "--datasets", "NoSuchSet")
     assert result.exit_code == 1
     assert "left out: no data set 'NoSuchSet'" in words(result)
@@ -420,7 +626,7 @@ def test_speed_counts_cells(monkeypatch):
 def test_bench_shows_one_thread_and_all(monkeypatch):
     measures = {"distances": lambda n: 2.5e9 * n}  # made up, so that nothing is compiled for them
     monkeypatch.setattr(benching, "MEASURES", measures)
-    monkeypatch.setattr(benching, "thread_count", lambda jobs: 4)
+    monkeypatch.setattr("warplearn._kernels.simd.threads.thread_count", lambda jobs: 4)
     output = run("bench").stdout
     assert "distances, 1 thread: 2.5 billion" in output
     assert "distances, 4 threads: 10.0 billion" in output
@@ -444,19 +650,36 @@ def test_drawings():
         (("fit", "WarpedBumps", "-o", "m", "-m", "forest"), 2, "must be one of neighbors, adaline"),
         (("fit", "WarpedBumps", "-o", "m", "-p", "alpha"), 2, "must be NAME=VALUE, got 'alpha'"),
         (("fit", "WarpedBumps", "-o", "m", "-p", "zeta=1"), 2, "has no parameter 'zeta'"),
-        (("fit", "WarpedBumps", "-o", "m", "-p", "alpha=fast"), 1, "alpha must be"),
+        (("fit", "WarpedBumps", "-m", "svm", "-o", "m", "-p", "alpha=fast"), 1, "alpha must be"),
         (("fit", "WarpedBumps", "-o", "m", "--split", "half"), 2, "must be train, test or all"),
         (("fit", "WarpedBumps", "-o", "m", "--seed", "-1"), 2, "--seed"),
         (("fit", "nothing.tsv", "-o", "m"), 1, "no file 'nothing.tsv'"),
         (("fit", "bad.tsv", "-o", "m"), 1, "bad.tsv, line 1"),
-        (("fit", "WarpedBumps", "-o", "no/such/folder/m.warp"), 1, "No such file or directory"),
+        (
+            ("fit", "WarpedBumps", "-m", "svm", "-p", "max_iter=1", "-o", "no/such/folder/m.warp"),
+            1,
+            "No such file or directory",
+        ),
         (("mean", "WarpedBumps", "--band", "1.0"), 2, "--band=1.0 is ambiguous"),
         (("mean", "WarpedBumps", "--band", "wide"), 2, "a text such as '10%', got 'wide'"),
         (("fit", "WarpedBumps", "-o", "m", "-j", "0"), 1, "n_jobs must be"),
-        (("tune", "WarpedBumps", "-o", "m", "-g", "zeta=1,2"), 2, "has no parameter 'zeta'"),
+        (
+            ("tune", "WarpedBumps", "-m", "svm", "-o", "m", "-g", "zeta=1,2"),
+            2,
+            "has no parameter 'zeta'",
+        ),
+        (
+            ("fit", "WarpedBumps", "-o", "m", "--label", "class"),
+            2,
+            "is for files, not for the data set",
+        ),
         (("predict", "nothing.warp", "WarpedBumps"), 1, "no model 'nothing.warp'"),
         (("predict", "bad.tsv", "WarpedBumps"), 1, "bad.tsv is no model"),
-        (("mean", "WarpedBumps", "-o", "means.xls"), 2, "must be one of .tsv, .ts, got '.xls'"),
+        (
+            ("mean", "WarpedBumps", "-o", "means.xls"),
+            2,
+            "must be one of .csv, .tsv, .ts, got '.xls'",
+        ),
         (("cluster", "WarpedBumps", "-k", "0"), 2, "-k"),
         (("cluster", "WarpedBumps", "-m", "forest"), 2, "must be one of tree, kmeans, som"),
         (("datasets", "info", "../x"), 1, "../x"),
@@ -532,7 +755,7 @@ def test_help_needs_no_scikit_learn():
         "import sys; from warplearn.cli import application\n"
         "from typer.testing import CliRunner\n"
         "assert CliRunner().invoke(application(), ['--help']).exit_code == 0\n"
-        "print({'sklearn', 'matplotlib'} & set(sys.modules))"
+        "print({'matplotlib', 'numba', 'numpy', 'sklearn'} & set(sys.modules))"
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout == "set()\n"
@@ -589,3 +812,13 @@ def test_interrupts_end_a_command_with_130_whenever_they_come(monkeypatch, momen
             cli.main()
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def test_warmup_compiles_in_silence_but_for_a_progress_bar():
+    result = run("warmup", "distances", "--dtype", "float64")
+    assert result.exit_code == 0, result.output
+    assert result.stdout == ""
+    assert "distances: pairwise_dtw in a band, float64" in result.stderr
+    refused = run("warmup", "everything")
+    assert refused.exit_code == 1
+    assert "families must be a list of some of distances, linear" in words(refused)

@@ -2,12 +2,13 @@
 
 import importlib.util
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from warplearn import datasets, elastic_inner_product, pairwise_dtw
-from warplearn.datasets import BUILT_IN, DatasetNotFoundError, generators
+from warplearn.datasets import BUILT_IN, BUNDLED, DatasetNotFoundError, bundled, generators
 from warplearn.datasets.finding import _CARRIED as CARRIED
 
 
@@ -37,6 +38,44 @@ def test_built_in_sets_are_what_they_say(name):
     assert test.X.max_length <= train.X.max_length  # what is trained on one takes the other
     assert described.source == train.source == "built-in"
     assert described.n_channels == train.X.n_channels
+
+
+@pytest.mark.parametrize(
+    ("name", "n_train", "n_test", "n_channels", "lengths", "n_classes"),
+    [
+        ("GunPoint", 50, 150, 1, (150, 150), 2),
+        ("ECG200", 100, 100, 1, (96, 96), 2),
+        ("ItalyPowerDemand", 67, 1029, 1, (24, 24), 2),
+        ("PickupGestureWiimoteZ", 50, 50, 1, (29, 361), 10),
+        ("BasicMotions", 40, 40, 6, (100, 100), 4),
+        ("JapaneseVowels", 270, 370, 12, (7, 29), 9),
+    ],
+)
+def test_bundled_sets_are_what_the_archive_says(
+    name, n_train, n_test, n_channels, lengths, n_classes
+):
+    about = datasets.info(name)
+    assert about.source == "bundled"
+    assert (about.n_train, about.n_test, about.n_channels) == (n_train, n_test, n_channels)
+    assert (about.lengths, len(about.classes)) == (lengths, n_classes)
+    assert about.description
+    assert "archive" in about.citation
+    assert datasets.load(name).X.dtype == np.float64
+
+
+def test_bundled_sets_are_small():
+    folder = Path(bundled.__file__).parent
+    files = sorted(folder.glob("*.npz"))
+    assert sorted(BUNDLED) == [file.stem for file in files]
+    assert sum(file.stat().st_size for file in files) < 1_000_000
+
+
+def test_files_of_the_user_come_before_bundled_ones(tmp_path):
+    series = np.arange(12.0).reshape(2, 6)
+    for split in ("TRAIN", "TEST"):
+        datasets.write_tsv(tmp_path / f"GunPoint_{split}.tsv", series, np.array([1, 2]))
+    X = datasets.load("GunPoint", "test", tmp_path).X
+    np.testing.assert_array_equal(list(X), series)
 
 
 def test_built_in_sets_never_change():

@@ -22,6 +22,7 @@ from warplearn.plotting import (
     CriticalDifferenceDisplay,
     ElasticityCurveDisplay,
     LearningCurveDisplay,
+    TradeOffDisplay,
     WarpingPathDisplay,
     WeightMatrixDisplay,
     rank_methods,
@@ -47,7 +48,7 @@ def data():
 @pytest.fixture(scope="module")
 def gestures():
     found = datasets.load("Gestures", "train")
-    return found._replace(X=found.X.astype(np.float32))
+    return found.replace(X=found.X.astype(np.float32))
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +122,7 @@ def test_contributions(ax, model, gestures, target):
     assert shown.decision == pytest.approx(decision, rel=1e-4)
     assert shown.bias + np.sum(shown.contributions) == pytest.approx(decision, rel=1e-4)
     heights = [bar.get_height() for bar in shown.bars_]
-    np.testing.assert_allclose(heights, shown.contributions, rtol=1e-6)
+    np.testing.assert_allclose(heights, shown.contributions - shown.climbing, rtol=1e-6)
     np.testing.assert_array_equal(ax.lines[0].get_ydata(), x[2])
     assert f"predicted {predicted}" in ax.get_title()
 
@@ -266,3 +267,15 @@ def test_new_axes_are_made(data):
 def test_matplotlib_is_imported_only_to_draw():
     script = "import sys, warplearn.plotting; assert 'matplotlib' not in sys.modules"
     assert subprocess.run([sys.executable, "-c", script]).returncode == 0
+
+
+def test_trade_offs():
+    display = TradeOffDisplay(["a", "b", "c", "d"], [5.0, 9.0, 1.0, 5.0], [10, 1, 100, 20], "s")
+    assert display.best == [1, 0, 2]  # d is no better than a, and dearer
+    ax = display.plot().ax_
+    assert (ax.get_xscale(), ax.get_xlabel()) == ("log", "s")
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b", "c", "d"]
+    with pytest.raises(ValueError, match="costs must be positive, got 0"):
+        TradeOffDisplay(["a"], [1.0], [0.0])
+    with pytest.raises(ValueError, match="must be arrays of 2 numbers"):
+        TradeOffDisplay(["a", "b"], [1.0], [1.0])

@@ -256,7 +256,7 @@ def test_a_set_without_test_file_is_cross_validated(tmp_path, bumps):
     train = bumps.X[bumps.train]
     datasets.write_tsv(tmp_path / "Half_TRAIN.tsv", train, bumps.y[bumps.train])
     data = Data.load("Half", tmp_path)
-    assert (data.source, len(data.test), data.n_train) == ("ucr", 0, bumps.n_train)
+    assert (data.source, len(data.test), data.n_train) == ("files", 0, bumps.n_train)
     study = Study.of(changed(methods=FIXED, protocol={"folds": 3, "rounds": 2}))
     run(study, [data], tmp_path / "rows.jsonl", n_jobs=1, progress=silent())
     rows = read_rows(tmp_path / "rows.jsonl")
@@ -425,7 +425,7 @@ def test_threads_find_the_same(small_run, bumps, tmp_path):
 def test_a_job_that_fails_does_not_stop_the_others(bumps, tmp_path):
     values = bumps.X.values[:40, :, 0]
     series = [*values[:30, :50], *values[30:]]  # tested on longer ones than trained on
-    odd = Data("Odd", "ucr", SeriesCollection.of(series), bumps.y[:40], 30)
+    odd = Data("Odd", "files", SeriesCollection.of(series), bumps.y[:40], 30)
     study, shown = Study.of(changed(methods=FIXED)), StringIO()
     failed = run(
         study, [odd, bumps], tmp_path / "rows.jsonl", n_jobs=1,

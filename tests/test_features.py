@@ -22,8 +22,15 @@ from warplearn import (
 )
 from warplearn._kernels.drivers import windows
 from warplearn.base import SHORTER_SERIES_ARE_VALID
-from warplearn.features import models
-from warplearn.features.ridge import Standardized, combine, ridge
+from warplearn.features import solution
+from warplearn.features.ridge import (
+    FewCases,
+    ManyCases,
+    Standards,
+    combine_factors,
+    descend,
+    solve,
+)
 
 ALL = ("share", "max", "wins", "losses")
 
@@ -124,7 +131,7 @@ def test_outputs_are_elastic_inner_products(rng):
     """Window by window, against the public function."""
     X = walks(rng, (4, 40))
     features = ElasticFeatures(48, elasticities=(1, 2, 4), random_state=0).fit(X)
-    values, lengths = features._standardized(SeriesCollection.of(X))
+    values, lengths = features.standardized(SeriesCollection.of(X))
     for of in features._same_elasticity():
         m, groups = int(features.elasticities_[of.start]), features.groups_[of]
         cases = np.arange(len(groups)) % 4
@@ -170,9 +177,9 @@ def test_n_jobs_limits_the_threads_of_linear_algebra(rng, monkeypatch):
 
     def spy(*args):
         seen.append(blas_threads())
-        return ridge(*args)
+        return solve(*args)
 
-    monkeypatch.setattr(models, "ridge", spy)
+    monkeypatch.setattr(solution, "solve", spy)
     X, y = walks(rng, (9, 30)), np.arange(9) % 2
     with threadpool_limits(2, user_api="blas"):
         before = blas_threads()
@@ -272,20 +279,59 @@ def bumps(rng, count, classes=2, n=60):
     return X + rng.normal(0, 0.15, X.shape), y
 
 
+def standardized(F, weights):
+    """Features as the library standardizes them, in float32."""
+    standards = Standards.of(np.average(F, axis=0, weights=weights), F.var(axis=0))
+    Z = F.astype(np.float32)
+    standards.standardize(Z)
+    return Z
+
+
+def systems(F, Y, weights):
+    """The equations of a regression in both forms."""
+    Z, targets = standardized(F, weights), Y - np.average(Y, axis=0, weights=weights)
+    exact = Z.astype(float)
+    gram = np.asfortranarray(exact.T @ (weights[:, None] * exact))
+    products = exact.T @ (weights[:, None] * targets)
+    return (
+        FewCases(Z, targets, weights),
+        ManyCases(gram, products, Z, targets, weights, weights.sum()),
+    )
+
+
 @pytest.mark.parametrize("shape", [(30, 200), (40, 12)])
-def test_ridge_is_that_of_sklearn(rng, shape):
+@pytest.mark.parametrize("form", [0, 1])
+def test_ridge_is_that_of_sklearn(rng, shape, form):
     F = rng.normal(size=shape) * rng.uniform(0.1, 10, shape[1])
     F[:, 3] = 2.5  # constant
     Y = F[:, :2] / 10 + rng.normal(size=(shape[0], 2))
     weights = rng.uniform(0.5, 2, shape[0])
     alphas = np.array([0.1, 10.0, 1000.0])
-    got = ridge(Standardized.of(F, weights), Y, weights, alphas)
+    got = solve(systems(F, Y, weights)[form], weights, alphas)
     Z = StandardScaler().fit_transform(F)
     ref = RidgeCV(alphas).fit(Z, Y, weights)
     assert got.alpha == ref.alpha_
-    assert got.coef.T == pytest.approx(ref.coef_, abs=1e-8)
+    assert got.coef.T == pytest.approx(ref.coef_, abs=2e-6)
     one = Ridge(got.alpha).fit(Z[1:], Y[1:], weights[1:])
-    assert got.loo[0] == pytest.approx(one.predict(Z[:1])[0], abs=1e-8)
+    assert Y[0] - got.loo[0] == pytest.approx(one.predict(Z[:1])[0], abs=1e-5)
+
+
+def test_penalties_that_are_too_small(rng):
+    """Equal features cannot be solved for without a penalty."""
+    F, Y, weights = np.tile(rng.normal(size=(20, 1)), 8), rng.normal(size=(20, 1)), np.ones(20)
+    for system in systems(F, Y, weights):
+        assert solve(system, weights, np.array([1e-20, 1e-19, 1e-18, 1.0])).alpha == 1.0
+    with pytest.raises(ValueError, match="alphas must be larger for these series, got 1e-18"):
+        solve(systems(F, Y, weights)[1], weights, np.array([1e-20, 1e-18]))
+
+
+@pytest.mark.parametrize("start", [0, 4, 9])
+def test_penalties_are_searched_downhill(start):
+    errors = [9, 8, 6, 5, 4, 3, 1, 2, 7, 8]
+    tried = []
+    assert descend(lambda place: tried.append(place) or errors[place], 10, start) == 6
+    assert len(set(tried)) == len(tried)
+    assert descend(lambda place: np.inf, 10, start) == 9
 
 
 def test_factors_are_a_ridge_regression(rng):
@@ -295,10 +341,10 @@ def test_factors_are_a_ridge_regression(rng):
     root = np.sqrt(weights)[:, None]
     A, b = (root[..., None] * predictions).reshape(-1, 3), (root * targets).ravel()
     ref = Ridge(0.1 * (b @ b), fit_intercept=False).fit(A, b - A.sum(axis=1) / 3)
-    assert combine(predictions, targets, weights) == pytest.approx(ref.coef_ + 1 / 3)
+    assert combine_factors(predictions, targets, weights) == pytest.approx(ref.coef_ + 1 / 3)
     against = np.stack([targets, -9 * targets], axis=-1)
-    assert combine(against, targets, weights) == pytest.approx([1.05 / 1.1, 0])
-    assert combine(-9 * predictions[..., :1], predictions[..., 0], weights).tolist() == [1]
+    assert combine_factors(against, targets, weights) == pytest.approx([1.05 / 1.1, 0])
+    assert combine_factors(-9 * predictions[..., :1], predictions[..., 0], weights).tolist() == [1]
 
 
 def test_classifier_is_a_sum_of_ridge_regressions(rng):
@@ -436,6 +482,7 @@ ESTIMATORS = [
     ElasticFeatureClassifier(40, random_state=0),
     ElasticFeatureRegressor(160, random_state=0),
 ]
+FIT_KEEPS_NO_SUMS = "partial_fit after fit is an error: fit keeps no sums, which are large"
 BIASES_ARE_DRAWN = (
     "biases are drawn from the training series, and from repeated ones others are drawn than from "
     "weighted ones; for given features weights are those of RidgeCV (test_ridge_is_that_of_sklearn)"
@@ -448,10 +495,14 @@ EXPECTED = {
     ElasticFeatureClassifier: {
         "check_n_features_in_after_fitting": SHORTER_SERIES_ARE_VALID,
         "check_classifiers_train": SHORTER_SERIES_ARE_VALID,
+        "check_estimators_partial_fit_n_features": SHORTER_SERIES_ARE_VALID,
+        "check_fit_score_takes_y": FIT_KEEPS_NO_SUMS,
         "check_sample_weight_equivalence_on_dense_data": BIASES_ARE_DRAWN,
     },
     ElasticFeatureRegressor: {
         "check_n_features_in_after_fitting": SHORTER_SERIES_ARE_VALID,
+        "check_estimators_partial_fit_n_features": SHORTER_SERIES_ARE_VALID,
+        "check_fit_score_takes_y": FIT_KEEPS_NO_SUMS,
         "check_sample_weight_equivalence_on_dense_data": BIASES_ARE_DRAWN,
     },
 }

@@ -169,7 +169,20 @@ def assert_near(got, ref):
 # --- Against the references
 
 
-@pytest.mark.parametrize("config", TABLE, ids=lambda config: "-".join(map(str, config)))
+# Compiling all of the table takes a minute: every third line has all choices.
+OFTEN = TABLE[2::3]
+
+
+def test_every_choice_is_tested_often():
+    for possible, chosen in zip(CHOICES, zip(*OFTEN, strict=True), strict=True):
+        assert set(chosen) == set(possible)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [pytest.param(c, marks=[] if c in OFTEN else pytest.mark.slow) for c in TABLE],
+    ids=lambda config: "-".join(map(str, config)),
+)
 @settings(max_examples=12)
 @given(data=st.data())
 def test_kernels_equal_the_reference(config, data):
@@ -254,6 +267,7 @@ def random_problem(rng, dtype, n_series, n_matrices, d, band=None, cost="squared
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("role", "lanes"), [("batch", 8), ("batch", 16), ("batch", 64), ("bank", 8), ("bank", 64)]
 )
@@ -268,7 +282,7 @@ def test_lane_count_changes_no_bit(role, lanes, rng):
         np.testing.assert_allclose(getattr(got, side), getattr(ref, side), tolerance, tolerance)
 
 
-@pytest.mark.parametrize("lanes", [16, 64])
+@pytest.mark.parametrize("lanes", [16, pytest.param(64, marks=pytest.mark.slow)])
 def test_recording_the_path_changes_no_bit_of_the_scores(lanes, rng):
     problem = random_problem(rng, np.float32, 70, 3, 1)
     traced, plain = (kernel(problem, lanes=lanes, n_jobs=1, gradients=g) for g in (True, False))

@@ -1,23 +1,34 @@
 """The vector type: every operation of every lane is NumPy's."""
 
 import pickle
+import platform
 from typing import NamedTuple
 
+import numba
 import numpy as np
 import pytest
 from numba import njit
 
 from warplearn._kernels.drivers import blocks
+from warplearn._kernels.recursion.steps import (
+    bit_of,
+    lanes_in,
+    record_step,
+    set_above,
+    set_diagonal,
+    step_at,
+    step_bytes,
+)
+from warplearn._kernels.simd import target
 from warplearn._kernels.simd.arrays import CACHE_LINE, aligned_empty
 from warplearn._kernels.simd.constants import NO, Static, constants, value_of
-from warplearn._kernels.simd.target import lanes_for
+from warplearn._kernels.simd.target import lanes_for, register_lanes
 from warplearn._kernels.simd.vector import (
     BANK,
     BATCH,
     absolute,
     add_to_matrix,
     add_to_series,
-    bits,
     exponential,
     like,
     load,
@@ -27,9 +38,7 @@ from warplearn._kernels.simd.vector import (
     series_at,
     splat,
     store,
-    store_bits,
     total,
-    unpack,
     where,
 )
 
@@ -128,25 +137,49 @@ def test_load_and_store_at_any_offset(lanes, dtype):
 
 
 @njit
-def _masks(lanes, a, b, packed, back):
-    mask = load(lanes, a, 0) > load(lanes, b, 0)
-    store_bits(packed, 1, mask)
-    again = unpack(lanes, bits(mask))
-    store(back, 0, where(again, splat(lanes, a.dtype.type(1)), splat(lanes, a.dtype.type(0))))
-    return bits(mask)
+def _steps(lanes, up, diagonal, left, steps, above, diagonally, forced):
+    """Record and read a step, as numbers 0 and 1; then set steps for all lanes, or for none."""
+    a, b, c = load(lanes, up, 0), load(lanes, diagonal, 0), load(lanes, left, 0)
+    one, zero = like(a, 1.0), like(a, 0.0)
+    record_step(steps, 1, a, b, c)
+    first, second = step_at(a, steps, 1)
+    store(above, 0, where(lanes_in(a, first), one, zero))
+    store(diagonally, 0, where(lanes_in(a, second), one, zero))
+    singles = 0
+    for lane in range(value_of(lanes)):
+        own = bit_of(a, lane)
+        if (first & own != 0) == (max(up[lane], diagonal[lane]) >= left[lane]):
+            singles += 1
+    for i, value in enumerate((True, False)):
+        set_above(a, steps, 1, value)
+        set_diagonal(a, steps, 1, not value)
+        first, second = step_at(a, steps, 1)
+        store(forced, 2 * i * value_of(lanes), where(lanes_in(a, first), one, zero))
+        store(forced, (2 * i + 1) * value_of(lanes), where(lanes_in(a, second), one, zero))
+    return step_bytes(a), singles
 
 
-@pytest.mark.parametrize(
-    ("lanes", "integer"), [(8, np.uint8), (16, np.uint16), (32, np.uint32), (64, np.uint64)]
-)
-def test_a_mask_is_an_integer_with_a_bit_a_lane(lanes, integer, rng):
-    a, b = rng.normal(size=(2, lanes))
-    a[-1] = b[-1] + 1  # the highest bit must not be taken for a sign
-    packed, back = np.zeros(3, integer), np.empty(lanes)
-    ref = sum(1 << lane for lane in range(lanes) if a[lane] > b[lane])
-    assert _masks(Static(lanes), a, b, packed, back) % 2**64 == ref
-    assert packed.tolist() == [0, ref, 0]
-    np.testing.assert_array_equal(back, a > b)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("lanes", [8, 16, 32, 64])
+def test_steps_are_read_as_they_were_recorded(lanes, dtype, rng):
+    up, diagonal, left = rng.integers(0, 3, size=(3, lanes)).astype(dtype)  # many ties
+    up[-1], diagonal[-1], left[-1] = 1, 2, 0  # the highest bit must not be taken for a sign
+    steps = np.zeros(3 * 2 * 64, np.uint8)
+    above, diagonally, forced = (
+        np.empty(lanes, dtype),
+        np.empty(lanes, dtype),
+        np.empty((4, lanes), dtype),
+    )
+    size, singles = _steps(
+        Static(lanes), up, diagonal, left, steps, above, diagonally, forced.reshape(-1)
+    )
+    np.testing.assert_array_equal(above, np.maximum(up, diagonal) >= left)
+    np.testing.assert_array_equal(diagonally, diagonal >= up)
+    assert singles == lanes
+    assert forced[:, 0].tolist() == [1, 0, 0, 1]
+    assert (forced == forced[:, :1]).all()
+    assert not steps[:size].any()  # nothing is written before or behind
+    assert not steps[2 * size :].any()
 
 
 @njit
@@ -226,7 +259,18 @@ def test_work_space_starts_on_a_cache_line(dtype, size):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_lane_count_suits_the_dtype(dtype):
     assert lanes_for(dtype).value in (8, 16, 32, 64)
-    assert lanes_for(np.float32).value == 2 * lanes_for(np.float64).value
+    assert lanes_for(np.float32).value >= lanes_for(np.float64).value
+    assert register_lanes(dtype).value <= lanes_for(dtype).value
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="names of x86 CPUs")
+@pytest.mark.parametrize(
+    ("name", "expected"), [("x86-64", (16, 16)), ("x86-64-v3", (16, 32)), ("x86-64-v4", (32, 64))]
+)
+def test_registers_are_those_of_the_target(name, expected, monkeypatch):
+    monkeypatch.setattr(numba.config, "CPU_NAME", name)
+    monkeypatch.setattr(numba.config, "CPU_FEATURES", "")
+    assert target._detect()[:2] == expected
 
 
 def test_statics_are_types():

@@ -5,6 +5,7 @@ with the same series taken out of a `SeriesCollection` one by one.
 """
 
 import inspect
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,11 @@ def embedded(x, W):
     return warplearn.embed(x, W, warplearn.active_path(x, W))
 
 
+def stored_distances(X):
+    with TemporaryDirectory() as folder:
+        return np.array(warplearn.save_pairwise_dtw(f"{folder}/distances.npy", X, rows=3))
+
+
 # Each is given series, and a matrix for that many channels.
 FUNCTIONS = {
     "active_path": lambda X, W: [warplearn.active_path(x, W) for x in X],
@@ -72,9 +78,11 @@ FUNCTIONS = {
     "elastic_inner_product": lambda X, W: warplearn.elastic_inner_product(X, W),
     "elastic_mean": lambda X, W: warplearn.elastic_mean(X, init=X[1], max_iter=2),
     "embed": lambda X, W: [embedded(x, W) for x in X],
+    "explain": lambda X, W: warplearn.explain(warplearn.DTWNeighborsClassifier().fit(X, Y), X)[0],
     "nearest_neighbors": lambda X, W: warplearn.nearest_neighbors(X, X[:3], 2),
     "pairwise_dtw": lambda X, W: warplearn.pairwise_dtw(X, X[:3]),
     "pairwise_dtw_blocks": lambda X, W: [b for _, b in warplearn.pairwise_dtw_blocks(X, rows=3)],
+    "save_pairwise_dtw": lambda X, W: stored_distances(X),
     "value_and_gradient": lambda X, W: warplearn.value_and_gradient(X, W),
     "warping_path": lambda X, W: [warplearn.warping_path(x, X[0]) for x in X],
 }
@@ -121,6 +129,7 @@ def test_files(channels, tmp_path):
 # Estimators
 
 METHODS = (
+    "class_distances",
     "decision_function",
     "explain",
     "kneighbors",

@@ -245,7 +245,7 @@ def test_kinds_of_series(rng, kind, labels):
     assert values == pytest.approx(np.squeeze(scores @ found.polarity_.mix))
     assert found.predict(X).tolist() == found.predict(collection).tolist()
 
-    contributions, bias = found.explain(X)
+    contributions, bias, _ = found.explain(X)
     per_time = (12, n) if d == 1 else (12, d, n)
     assert contributions.shape == (per_time if units == 1 else (3, *per_time))
     total = contributions.reshape(-1, 12, n * d).sum(axis=-1).T + bias
@@ -260,12 +260,13 @@ def test_explanations_follow_the_path():
     found.fit([[1.0, 2.0], [0.0, -1.0]], [0, 1])
     found.coef_ = np.array([[[1.0, -5.0], [3.0, 2.0]]])
     found.intercept_ = np.array([0.5])
-    contributions, bias = found.explain([[1.0, 2.0], [1.0, -1.0]])
+    contributions, bias, climbing = found.explain([[1.0, 2.0], [1.0, -1.0]])
     assert contributions.tolist() == [
         [1.0, 10.0],
         [1.0, -2.0],
     ]  # paths (0,0) (1,0) (1,1); (0,0) (1,1)
     assert bias == 0.5
+    assert climbing.tolist() == [[0.0, 5.0], [0.0, 0.0]]  # the second row has two cells
 
 
 @pytest.mark.parametrize(
@@ -305,7 +306,7 @@ def test_band_and_float32(data):
     assert np.abs(ref - elastic_inner_product(X, found.coef_[0]) - found.intercept_[0]).max() > 1e-6
     single = ElasticMarginPerceptron(**PLAIN).fit(X.astype(np.float32), y)
     assert single.coef_.dtype == np.float32
-    contributions, bias = single.explain(X.astype(np.float32))
+    contributions, bias, _ = single.explain(X.astype(np.float32))
     assert contributions.sum(axis=1) + bias == pytest.approx(
         single.decision_function(X.astype(np.float32)), abs=1e-5
     )
@@ -465,7 +466,7 @@ def test_regression_follows_a_bump_that_moves(rng, loss):
     scores = elastic_inner_product(X, model.coef_) + model.intercept_
     ref = scores[:, 0] * model.target_scale_[0] + model.target_mean_[0]
     assert model.predict(X) == pytest.approx(ref)
-    contributions, bias = model.explain(X)
+    contributions, bias, _ = model.explain(X)
     assert contributions.sum(axis=1) + bias == pytest.approx(model.predict(X))
     assert len(model.history_) == len(model.solutions_) == 1
     stream = model.stream()

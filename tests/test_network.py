@@ -210,7 +210,7 @@ def test_initial_scores_are_standardized(data):
     model = ElasticMLPClassifier(
         **SMALL | {"learning_rate_init": 0.0, "max_iter": 1, "activation": "relu"}
     )
-    hidden = model.fit(X, y)._elastic_scores(X)
+    hidden = model.fit(X, y)._from_scores(np.asarray, X)
     assert hidden.mean(axis=0) == pytest.approx(np.zeros(4), abs=1e-12)
     assert hidden.std(axis=0) == pytest.approx(np.ones(4))
 

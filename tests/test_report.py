@@ -40,6 +40,8 @@ def rows():
         for m, method in enumerate(METHODS)
         for trial in range(3)
     ]
+    found[0]["cells"], found[3]["cells"], found[6]["cells"] = 2.05e9, 3.12e6, 0
+    found = [{**each, "cells": found[3 * (i // 3)]["cells"]} for i, each in enumerate(found)]
     for w in (0.0, 0.1, "100%", "200%"):
         found += [
             row("WarpedBumps", f"w={w}", trial, 20, "elasticity", parameters={"elasticity": w})
@@ -133,10 +135,39 @@ def test_what_the_page_says(page):
     assert '<td><span class="dot failed"></span>failed</td>' in text
     assert "Generated data, not the archive" in text
     assert "Mean ranks over 5 data sets" in text
-    assert text.count("<svg") == 2
+    assert text.count("<svg") == 3
     assert "currentColor" in text
     assert '<td class=number data-value="10.25">10.2 ±0.2</td>' in text
     assert '<td><span class="dot red"></span>red</td>' in text
+
+
+def test_abbreviations_and_colours_are_explained(page):
+    text = page.read_text("utf-8")
+    assert 'title="ElasticPerceptron; ' in text
+    assert "<dt>ePERC</dt><dd>ElasticPerceptron; " in text
+    assert '<dt><span class="dot red"></span>red</dt><dd>every elastic classifier is worse' in text
+    assert '<dt><span class="dot green"></span>green</dt>' not in text  # there is none
+
+
+def test_counts_are_in_words(tmp_path):
+    text = write_report([row("Mine", "ePERC", 0, 5.0)], tmp_path / "page.html").read_text("utf-8")
+    assert "1 trial on 1 data set;" in text
+    assert "ucr" not in text
+
+
+def test_errors_against_time_and_size(tmp_path):
+    rows = [
+        row(name, method, 0, 5.0 * m, "plain", model_bytes=10**m, decision_seconds=10.0**-m)
+        for name in ("One", "Two")
+        for m, method in enumerate(("A", "B", "C"))
+    ]
+    text = write_report(rows, tmp_path / "page.html").read_text("utf-8")
+    for title in ("size of the model", "time of a decision", "time of training"):
+        assert f'aria-label="{title}: Mean error over 2 data sets' in text
+    older = [{k: v for k, v in r.items() if k != "model_bytes"} for r in rows]
+    text = write_report(older, tmp_path / "page.html").read_text("utf-8")
+    assert "size of the model" not in text
+    assert "time of training" in text
 
 
 def test_no_rows(tmp_path):
@@ -245,6 +276,8 @@ choose("channel", "1"); steps.channel = seen();
 get("mistakes").click(); steps.mistakes = seen();
 get("theme").click(); steps.theme = seen();
 get("theme").click(); steps.theme_again = seen();
+get("matrix").dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight" }));
+steps.key = seen();
 const table = document.querySelector("table.sortable");
 const column = k => [...table.tBodies[0].rows].map(r => r.cells[k].textContent);
 const head = k => table.tHead.rows[0].cells[k];
@@ -252,6 +285,10 @@ const tables = { names: column(0) };
 head(1).firstChild.click(); tables.up = column(1);
 head(1).firstChild.click(); tables.down = column(1); tables.sort = head(1).getAttribute("aria-sort");
 head(0).firstChild.click(); tables.byName = column(0);
+const details = [...document.querySelectorAll("table.sortable")].find(t => t.textContent.includes("cells"));
+const counts = () => [...details.tBodies[0].rows].map(r => r.cells[cellsAt].textContent);
+const cellsAt = [...details.tHead.rows[0].cells].findIndex(c => c.textContent === "cells");
+details.tHead.rows[0].cells[cellsAt].firstChild.click(); tables.cells = counts();
 document.body.innerHTML = "";
 const result = document.createElement("pre");
 result.id = "result";
@@ -342,6 +379,10 @@ def test_choosing_changes_what_is_shown(browsed):
 
 def test_tables_sort(browsed):
     tables = browsed[0]["tables"]
+    cells = tables["cells"]
+    assert [float(cell) for cell in cells if cell] == sorted(float(cell) for cell in cells if cell)
+    assert cells[-1] == ""  # what there is none of comes last
+    assert {"2.05e+09", "3.12e+06"} <= set(cells)
     numbers = [float(cell.split()[0]) for cell in tables["up"]]
     assert numbers == sorted(numbers)
     assert len(set(numbers)) > 1

@@ -23,7 +23,7 @@ from warplearn.experiments.tables import Cell, Table
 def row(dataset, method, error, trial=0, **others):
     return {
         "study": "comparison", "dataset": dataset, "method": method, "trial": trial,
-        "error": error, "train_error": 0.0, "source": "ucr", "protocol": "test",
+        "error": error, "train_error": 0.0, "source": "files", "protocol": "test",
         "parameters": {}, "table": "comparison", **others,
     }  # fmt: skip
 

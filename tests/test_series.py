@@ -5,6 +5,7 @@ import re
 import tracemalloc
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -320,7 +321,7 @@ NAN, INF = np.nan, np.inf
 @pytest.mark.parametrize("wrap", [lambda X: X, list, np.asfortranarray], ids=["C", "list", "F"])
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 @pytest.mark.parametrize(("value", "word"), [(NAN, "NaN"), (INF, "infinity"), (-INF, "infinity")])
-@pytest.mark.parametrize("where", [(0, 0), (3, 2), (6, 4)])
+@pytest.mark.parametrize("where", [(0, 0), (3, 2), (6, 3)])
 def test_not_finite(wrap, dtype, value, word, where):
     X = rng().normal(size=(7, 5)).astype(dtype)
     X[where] = value
@@ -343,8 +344,8 @@ def test_not_finite_names_the_channel(layout):
 
 def test_not_finite_beyond_the_first_block():
     X = np.zeros((3000, 100))
-    X[2999, 99] = NAN
-    with pytest.raises(ValueError, match="NaN at case 2999, position 99"):
+    X[2999, 98] = NAN
+    with pytest.raises(ValueError, match="NaN at case 2999, position 98"):
         SeriesCollection.of(X)
     X[1500, 50] = NAN
     with pytest.raises(ValueError, match="NaN at case 1500, position 50"):
@@ -370,6 +371,40 @@ def test_tslearn_padding_is_trailing_and_whole():
     empty[1] = NAN
     with pytest.raises(ValueError, match=r"^X\[1\]: Found array with 0 feature\(s\)"):
         SeriesCollection.of(empty, layout="tslearn")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_padding_of_arrays_and_frames_is_named(dtype):
+    X = rng().normal(size=(4, 5)).astype(dtype)
+    X[1, 3:] = X[2, 4:] = NAN
+    for form in (X, pd.DataFrame(X), X[:, None]):
+        with pytest.warns(UserWarning, match="X: 2 of 4 series end in NaN.*lengths are 3 to 4"):
+            collection = SeriesCollection.of(form)
+        assert collection.lengths.tolist() == [5, 3, 4, 5]
+        assert collection.dtype == dtype
+        np.testing.assert_array_equal(collection[1], X[1, :3])
+        assert not collection.values[1, 3:].any()
+    with pytest.raises(ValueError, match="NaN at case 1, position 3"):
+        SeriesCollection.of(list(X))
+    with pytest.raises(ValueError, match="x must be finite.*NaN at case 0, position 3"):
+        single(X[1])
+
+
+def test_missing_values_are_interpolated_on_request():
+    X = np.array([[1.0, NAN, 3.0, 4.0], [NAN, 2.0, NAN, 5.0], [1.0, 2.0, 3.0, 4.0]])
+    before = X.copy()
+    collection = SeriesCollection.of(X, missing="interpolate")
+    expected = [[1, 2, 3, 4], [2, 2, 3.5, 5], [1, 2, 3, 4]]
+    np.testing.assert_array_equal(collection.values[..., 0], expected)
+    np.testing.assert_array_equal(X, before)
+    ragged = SeriesCollection.of([X[0], [1.0, NAN, 2.0]], missing="interpolate")
+    assert ragged[1].tolist() == [1, 1.5, 2]
+    with pytest.raises(ValueError, match="infinity at case 0, position 0"):
+        SeriesCollection.of([[INF, NAN, 1.0]], missing="interpolate")
+    with pytest.raises(ValueError, match="no value at all in channel 1"):
+        SeriesCollection.of([[[1.0, 2.0], [NAN, NAN]]], missing="interpolate")
+    with pytest.raises(ValueError, match="missing must be 'error' or 'interpolate', got 'zero'"):
+        SeriesCollection.of(X, missing="zero")
 
 
 class Sparse:

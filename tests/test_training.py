@@ -58,9 +58,16 @@ def norm(solution):
 
 
 @pytest.mark.parametrize(
-    ("loss", "lam", "size"), [(Logistic(), 0.0, 1), (Margin(1.0), 0.01, 1), (Margin(1.0), 0.01, 2)]
+    ("loss", "lam", "size", "max_norm"),
+    [
+        (Logistic(), 0.0, 1, None),
+        (Margin(1.0), 0.01, 2, 0.8),
+        pytest.param(Logistic(), 0.0, 1, 0.8, marks=pytest.mark.slow),
+        pytest.param(Margin(1.0), 0.01, 1, None, marks=pytest.mark.slow),
+        pytest.param(Margin(1.0), 0.01, 1, 0.8, marks=pytest.mark.slow),
+        pytest.param(Margin(1.0), 0.01, 2, None, marks=pytest.mark.slow),
+    ],
 )
-@pytest.mark.parametrize("max_norm", [None, 0.8])
 def test_batches_of_one_are_the_incremental_method(data, rng, loss, lam, size, max_norm):
     X, y = data
     options = {
@@ -304,7 +311,7 @@ def test_interrupted_inside_the_kernel(data, monkeypatch):
 # --- Many models
 
 
-@pytest.mark.parametrize("count", [3, 12, 30])
+@pytest.mark.parametrize("count", [3, pytest.param(12, marks=pytest.mark.slow), 30])
 def test_models_do_not_see_each_other(data, rng, count):
     """In lanes of 8, 16 or 32 a model is trained as it is alone, bit for bit."""
     X, y = data

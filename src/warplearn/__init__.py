@@ -1,31 +1,33 @@
 """Learning on time series under elastic transformations.
 
-What needs only NumPy and Numba is imported at once; estimators, which bring scikit-learn with them,
-when they are first asked for.
+Names are imported when they are first asked for, so that `import warplearn`, and with it the help
+of the command line, waits neither for Numba nor for scikit-learn.
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from warplearn.catalogue import ESTIMATORS
-from warplearn.elastic.bands import band_mask
-from warplearn.elastic.functions import (
-    ValueAndGradient,
-    active_path,
-    elastic_distance,
-    elastic_inner_product,
-    embed,
-    value_and_gradient,
-)
-from warplearn.elastic.warping import (
-    WarpingPath,
-    dtw,
-    pairwise_dtw,
-    pairwise_dtw_blocks,
-    warping_path,
-)
-from warplearn.series.collection import SeriesCollection
-from warplearn.series.symbols import Alphabet
+
+if TYPE_CHECKING:
+    from warplearn.elastic.bands import band_mask
+    from warplearn.elastic.functions import (
+        ValueAndGradient,
+        active_path,
+        elastic_distance,
+        elastic_inner_product,
+        embed,
+        value_and_gradient,
+    )
+    from warplearn.elastic.warping import (
+        WarpingPath,
+        dtw,
+        pairwise_dtw,
+        pairwise_dtw_blocks,
+        warping_path,
+    )
+    from warplearn.series.collection import SeriesCollection
+    from warplearn.series.symbols import Alphabet
 
 __version__ = "0.1.0"
 
@@ -36,17 +38,40 @@ _DISPLAYS = (
     "CriticalDifferenceDisplay",
     "ElasticityCurveDisplay",
     "LearningCurveDisplay",
+    "TradeOffDisplay",
     "WarpingPathDisplay",
     "WeightMatrixDisplay",
 )
-_LATER = {
+_MODULES = {  # of every public name
+    "Alphabet": "warplearn.series.symbols",
+    "SeriesCollection": "warplearn.series.collection",
+    "band_mask": "warplearn.elastic.bands",
+    **dict.fromkeys(
+        (
+            "ValueAndGradient",
+            "active_path",
+            "elastic_distance",
+            "elastic_inner_product",
+            "embed",
+            "value_and_gradient",
+        ),
+        "warplearn.elastic.functions",
+    ),
+    **dict.fromkeys(
+        ("WarpingPath", "dtw", "pairwise_dtw", "pairwise_dtw_blocks", "warping_path"),
+        "warplearn.elastic.warping",
+    ),
     **{name: entry.module for name, entry in ESTIMATORS.items() if entry.public},
     **dict.fromkeys(_DISPLAYS, "warplearn.plotting"),
     "elastic_mean": "warplearn.mean",
+    "explain": "warplearn.explanation",
     "load": "warplearn.persistence",
     "nearest_neighbors": "warplearn.neighbors.nearest",
     "save": "warplearn.persistence",
+    "save_pairwise_dtw": "warplearn.elastic.storing",
+    "warmup": "warplearn.compilation",
 }
+_PACKAGES = ("datasets", "elastic", "experiments", "plotting", "series", "torch")
 
 __all__ = [
     "Alphabet",
@@ -64,14 +89,16 @@ __all__ = [
     "value_and_gradient",
     "warping_path",
 ]
-__all__ += sorted(_LATER)
+__all__ += sorted(set(_MODULES).difference(__all__))
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        return getattr(import_module(_LATER[name]), name)
+    if name in _MODULES:
+        return getattr(import_module(_MODULES[name]), name)
+    if name in _PACKAGES:
+        return import_module(f"warplearn.{name}")
     raise AttributeError(f"module 'warplearn' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_LATER])
+    return sorted({*globals(), *_MODULES, *_PACKAGES})

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import train_test_split
 from sklearn.utils import check_array, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names, _check_sample_weight, column_or_1d
@@ -132,6 +131,10 @@ class CheckedState:
         `whole` also checks what only further training needs.
         """
 
+    def _fitted_attributes(self) -> dict[str, Any]:
+        """What a file keeps: parameters, and the attributes that make a fitted estimator."""
+        return dict(vars(self))
+
     def __setstate__(self, state: Any) -> None:
         super().__setstate__(state)  # type: ignore[misc]
         if self._fitted_by in vars(self):
@@ -241,9 +244,10 @@ class TargetScale(NamedTuple):
 
 def check_weights(X: SeriesCollection, sample_weight: Any) -> NDArray[np.float64]:
     """Non-negative sample weights, ones by default."""
+    cases = np.broadcast_to(0.0, (len(X), 1))
     try:
         weights: NDArray[np.float64] = _check_sample_weight(
-            sample_weight, X.values[:, 0], dtype=np.float64, ensure_non_negative=True
+            sample_weight, cases, dtype=np.float64, ensure_non_negative=True
         )
     except (ValueError, TypeError, OverflowError) as error:
         raise ValueError(f"sample_weight must be a number for each series: {error}") from error
@@ -340,6 +344,8 @@ def hold_out(
     random_state: np.random.RandomState,
 ) -> NDArray[np.int64]:
     """Series that `validation_fraction` keeps from training, the same fraction of each stratum."""
+    from sklearn.model_selection import train_test_split  # takes a tenth of a second to import
+
     if not isinstance(fraction, Real) or not 0 < float(fraction) < 1:
         raise ValueError(f"validation_fraction must be between 0 and 1, got {fraction!r}")
     classes = 1 if strata is None else len(np.unique(strata[cases]))

@@ -22,6 +22,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from warplearn._kernels.drivers.evaluate import evaluate_paths
+from warplearn._kernels.simd.threads import limits_blas
 from warplearn.averaging.objective import Array
 from warplearn.averaging.spaces import SPACES, check_centres, check_rows, to_kernel, to_public
 from warplearn.base import CheckedState, check_series
@@ -29,7 +30,7 @@ from warplearn.elastic.bands import BandLike, resolve_band
 from warplearn.elastic.costs import resolve_distance
 from warplearn.mean import elastic_mean
 from warplearn.registry import choose
-from warplearn.series.chunks import chunks
+from warplearn.series.chunks import mapped
 from warplearn.series.collection import SeriesCollection, single
 from warplearn.series.convert import to_floats
 from warplearn.series.numbers import check_numbers
@@ -120,6 +121,7 @@ class ElasticEmbedding(
     n_jobs: int | None = None
     verbose: int = 0
 
+    @limits_blas
     def fit(self, X: Any, y: Any = None) -> ElasticEmbedding:
         """Find the base.
 
@@ -179,6 +181,7 @@ class ElasticEmbedding(
         check_centres(self, getattr(self, "base_", None), "base_", one=True)
         resolve_distance(self.cost)
 
+    @limits_blas
     def transform(self, X: Any) -> Array:
         """Embed series.
 
@@ -197,16 +200,15 @@ class ElasticEmbedding(
         collection = check_series(self, X, reset=False)
         base = to_kernel(self.base_[None], self.space, self.n_channels_in_)[0]
         check_rows(collection, self.space, len(base))
-        collection = collection.astype(base.dtype)
         resolved = resolve_band(self.band, collection.lengths, np.array([base.shape[-2]]))
-        embedded = np.empty((len(collection), base.size), base.dtype)
-        for cases in chunks(collection):
-            some = collection[cases]
+        embed = EMBEDDINGS[self.space]
+
+        def embedded(some: SeriesCollection) -> Array:
+            values = some.astype(base.dtype).values
             paths = evaluate_paths(
-                local, some.values, some.lengths, base[None], band=resolved, n_jobs=self.n_jobs
+                local, values, some.lengths, base[None], band=resolved, n_jobs=self.n_jobs
             ).paths
-            assert paths is not None
             which = np.repeat(np.arange(len(some)), [len(path) for path in paths])
-            into = EMBEDDINGS[self.space](base, some.values, which, np.concatenate(paths))
-            embedded[cases] = into.reshape(len(some), -1)
-        return embedded
+            return embed(base, values, which, np.concatenate(paths)).reshape(len(some), -1)
+
+        return mapped(embedded, collection)

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state, check_scalar
 from sklearn.utils.validation import check_is_fitted
 
+from warplearn._kernels.simd.threads import limits_blas
 from warplearn.averaging.methods import (
     Averaging,
     Descent,
@@ -114,6 +115,7 @@ class ElasticMean(CheckedState, BaseEstimator):
     n_jobs: int | None = None
     verbose: int = 0
 
+    @limits_blas
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ElasticMean:
         """Find the mean.
 
@@ -167,7 +169,6 @@ class ElasticMean(CheckedState, BaseEstimator):
         self._check_state()
         collection = check_series(self, X, reset=False)
         Y = to_kernel(self.mean_[None], self.space, self.n_channels_in_)[0]
-        collection = collection.astype(Y.dtype)
         check_rows(collection, self.space, Y.shape[0])
         band = resolve_band(self.band, collection.lengths, np.array([Y.shape[-2]]))
         local, _ = resolve_distance(self.cost)

@@ -10,7 +10,7 @@ plans are fitted one after the other, as in scikit-learn.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,11 +21,11 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
 from sklearn.utils import check_random_state
 
-from warplearn._kernels.drivers.evaluate import evaluate
-from warplearn._kernels.recursion.local import Product
 from warplearn.base import check_labels, check_targets, check_weights, read_series
 from warplearn.elastic.bands import resolve_band
+from warplearn.series.chunks import mapped
 from warplearn.series.collection import SeriesCollection
+from warplearn.training.estimator import Operands
 from warplearn.training.train import train
 
 Indices = NDArray[np.int64]
@@ -120,12 +120,9 @@ def predict_many(
     for (shape, dtype, band), bank in banks.items():
         W = np.concatenate([estimators[index].matrices_ for index in bank])
         dtype = np.result_type(X.dtype, dtype)
-        series = X.astype(dtype)
         resolved = resolve_band(band, X.lengths, np.array([shape[2]]))
-        scores = evaluate(
-            Product(), series.values, series.lengths, W.astype(dtype, copy=False),
-            band=resolved, n_jobs=n_jobs,
-        ).values  # fmt: skip
+        operands = Operands(W.astype(dtype, copy=False), resolved, "error", None, n_jobs)
+        scores = mapped(operands.scores, X)
         for place, index in enumerate(bank):
             own = scores[:, place * shape[0] : (place + 1) * shape[0]]
             predictions[index] = estimators[index].predict_from_scores(own)
@@ -144,6 +141,7 @@ class ElasticGridSearchCV(GridSearchCV):
     estimator : estimator
         Any estimator of the library.
     param_grid : dict of lists, or list of such dicts
+        The values to try of each parameter.
     scoring : str, callable, list or dict, optional
         As in scikit-learn; several metrics are computed as in scikit-learn, one fit at a time.
     n_jobs : int, optional
@@ -153,9 +151,11 @@ class ElasticGridSearchCV(GridSearchCV):
     cv : int, splitter or iterable, optional
         5 folds by default, stratified for classifiers.
     verbose : int, default=0
-    pre_dispatch, error_score
-        As in scikit-learn, for estimators that make no plans.
+        1 shows progress.
+    pre_dispatch, error_score : as in scikit-learn
+        For estimators that make no plans.
     return_train_score : bool, default=False
+        Whether `cv_results_` has scores on the training series too.
 
     Attributes
     ----------
@@ -189,20 +189,29 @@ class ElasticGridSearchCV(GridSearchCV):
         **params
             `sample_weight` and `groups`, or whatever else the estimator's `fit` takes.
         """
-        in_lanes = (
+        if not self.in_lanes(params):
+            super().fit(X, y, **params)
+            return self
+        return self.fit_in_lanes(X, y, **params)
+
+    def in_lanes(self, params: Mapping[str, Any]) -> bool:
+        """Whether `fit` with these parameters trains candidates side by side."""
+        return (
             makes_plans(self.estimator)
             and isinstance(self.refit, (bool, np.bool_))
             and (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring))
             and set(params) <= {"sample_weight", "groups"}
         )
-        if not in_lanes:
-            super().fit(X, y, **params)
-            return self
-        return self._fit_in_lanes(X, y, **params)
 
-    def _fit_in_lanes(
-        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
+    def fit_in_lanes(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        groups: Any = None,
+        run: Callable[..., list[Any]] = fit_many,
     ) -> ElasticGridSearchCV:
+        """`fit` of candidates side by side; `run` does what `fit_many` does, here or elsewhere."""
         series, alphabet = read_series(X, getattr(self.estimator, "alphabet", None))
         classifies = is_classifier(self.estimator)
         labels = check_labels(series, y) if classifies else check_targets(series, y)
@@ -219,7 +228,7 @@ class ElasticGridSearchCV(GridSearchCV):
         start = time.perf_counter()
         fits = [model for params in candidates for model in self._copies(params, len(folds))]
         trains = [cases for _ in candidates for cases, _ in folds]
-        fit_many(
+        fits = run(
             fits, series, labels, trains, sample_weight=weights, alphabet=alphabet,
             n_jobs=self.n_jobs, verbose=self.verbose,
         )  # fmt: skip

@@ -274,7 +274,8 @@ def wait_for(text: bytes, path: Path, process: subprocess.Popen[Any], count: int
 def outcomes(toml: Path, path: Path) -> list[dict[str, Any]]:
     """The trials in a file, without what differs from run to run."""
     study = Study.read(toml)
-    varying = {"run", "versions", "machine", "fit_seconds", "predict_seconds"}
+    varying = {"run", "versions", "machine"}
+    varying |= {"fit_seconds", "predict_seconds", "decision_seconds"}
     rows = finished(study, collect(study).data, path)
     return [{name: row[name] for name in row if name not in varying} for row in rows]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from warplearn._kernels.drivers.evaluate import evaluate
 from warplearn.elastic.bands import Band
-from warplearn.series.chunks import chunks
+from warplearn.series.chunks import total
 from warplearn.series.collection import SeriesCollection
 
 Array: TypeAlias = NDArray[Any]
@@ -64,32 +64,40 @@ class Objective(NamedTuple):
 
     def value(self, Y: Array) -> float:
         """The variation."""
-        return sum(
-            -float(self.weights[cases] @ self._evaluate(cases, Y).values[:, 0])
-            for cases in self._chunks()
-        )
+        evaluated = self._evaluation()
+
+        def variation(some: SeriesCollection, weights: NDArray[np.float64]) -> float:
+            return -float(weights @ evaluated(some, Y).values[:, 0])
+
+        return self._total(variation, 0.0)
 
     def value_and_force(self, Y: Array) -> ValueAndForce:
         """The variation, and the direction in which it falls."""
-        variation, force, visits = 0.0, np.zeros_like(Y), np.zeros_like(Y[..., :1])
-        for cases in self._chunks():
-            weights = self.weights[cases]
-            result = self._evaluate(
-                cases, Y, upstream=weights[:, None], want_matrix=True, want_visits=True
+        evaluated = self._evaluation()
+
+        def of(some: SeriesCollection, weights: NDArray[np.float64]) -> ValueAndForce:
+            result = evaluated(
+                some, Y, upstream=weights[:, None], want_matrix=True, want_visits=True
             )
-            assert result.matrix_gradient is not None
-            assert result.visits is not None
-            variation -= float(weights @ result.values[:, 0])
-            force += result.matrix_gradient[0] / 2  # of -(x - y)^2 the derivative is 2 (x - y)
-            visits += result.visits[0][..., None]
-        return ValueAndForce(variation, force, visits)
+            return ValueAndForce(
+                -float(weights @ result.values[:, 0]),
+                result.matrix_gradient[0] / 2,  # of -(x - y)^2 the derivative is 2 (x - y)
+                result.visits[0][..., None],
+            )
 
-    def _chunks(self) -> Iterator[Any]:
-        return chunks(self.X, np.flatnonzero(self.weights))
+        return self._total(of, ValueAndForce(0.0, np.zeros_like(Y), np.zeros_like(Y[..., :1])))
 
-    def _evaluate(self, cases: Any, Y: Array, **wanted: Any) -> Any:
-        some = self.X[cases]
-        return evaluate(
-            self.cost, some.values, some.lengths, Y[None],
-            band=self.band, n_jobs=self.n_jobs, **wanted,
-        )  # fmt: skip
+    def _total(self, function: Callable[..., Any], nothing: Any) -> Any:
+        """The sum of a function of series and weights, over the series whose weight is not 0."""
+        cases = np.flatnonzero(self.weights)
+        return total(function, self.X, self.weights, cases=cases) if len(cases) else nothing
+
+    def _evaluation(self) -> Callable[..., Any]:
+        """A function of some series and of Y; it travels without the series and weights."""
+        cost, band, n_jobs = self.cost, self.band, self.n_jobs
+
+        def evaluated(some: SeriesCollection, Y: Array, **wanted: Any) -> Any:
+            values = some.astype(Y.dtype).values
+            return evaluate(cost, values, some.lengths, Y[None], band=band, n_jobs=n_jobs, **wanted)
+
+        return evaluated

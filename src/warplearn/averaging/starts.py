@@ -6,12 +6,14 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from warplearn._kernels.drivers.evaluate import evaluate, evaluate_pairs
 from warplearn.averaging.objective import Array, Objective
 from warplearn.averaging.spaces import SPACES
 from warplearn.elastic.costs import COSTS
 from warplearn.registry import choose
+from warplearn.series.chunks import total
 from warplearn.series.collection import SeriesCollection, single
 from warplearn.series.lengths import resample
 from warplearn.series.symbols import Alphabet, is_symbolic
@@ -45,10 +47,15 @@ def _random(objective: Objective, length: int | None, rng: np.random.RandomState
 def _euclidean(objective: Objective, length: int | None, rng: np.random.RandomState) -> Array:
     X = objective.X
     length = X.max_length if length is None else length
-    total = np.zeros((length, X.n_channels))
-    for case, weight in enumerate(objective.weights):
-        total += weight * resample(X.elements(case), length)
-    return np.asarray(total / objective.weights.sum(), X.dtype)
+
+    def weighted_sum(some: SeriesCollection, weights: NDArray[np.float64]) -> Array:
+        summed = np.zeros((length, some.n_channels))
+        for case, weight in enumerate(weights):
+            summed += weight * resample(some.elements(case), length)
+        return summed
+
+    mean = total(weighted_sum, X, objective.weights) / objective.weights.sum()
+    return np.asarray(mean, X.dtype)
 
 
 STARTS: dict[str, Start] = {"medoid": _medoid, "random": _random, "euclidean": _euclidean}

@@ -20,8 +20,8 @@ INTERRUPTED = 130  # exit code, as shells have it
 
 _TITLE = """Learning on time series under elastic transformations.
 
-Series are files (.tsv, .ts, .arff, .npz, .parquet, .txt) or names of data sets, as `warplearn
-datasets list` shows them.
+Series are files (.csv, .tsv, .ts, .arff, .npz, .parquet, .txt) or names of data sets, as
+`warplearn datasets list` shows them.
 """
 
 
@@ -29,7 +29,16 @@ def application() -> "typer.Typer":
     """The commands, as typer takes them."""
     import typer
 
-    from warplearn.cli import benching, data, prediction, studies, training, unsupervised
+    from warplearn.cli import (
+        benching,
+        data,
+        demo,
+        prediction,
+        studies,
+        training,
+        unsupervised,
+        warming,
+    )
 
     app = typer.Typer(
         help=_TITLE,
@@ -54,7 +63,7 @@ def application() -> "typer.Typer":
         ] = False,
     ) -> None: ...
 
-    for module in (studies, training, prediction, unsupervised, data, benching):
+    for module in (demo, studies, training, prediction, unsupervised, data, benching, warming):
         module.add_to(app)
     return app
 

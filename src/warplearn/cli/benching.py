@@ -6,16 +6,18 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
-import numpy as np
 import typer
 
-from warplearn import pairwise_dtw
-from warplearn._kernels.simd.threads import thread_count
-from warplearn.cli.common import AsJson, Jobs, console, friendly, print_json
+from warplearn.cli.common import console, print_json
+from warplearn.cli.options import AsJson, Jobs, friendly
 
 
 def distance_speed(n_jobs: int, cases: int = 200, length: int = 150) -> float:
     """Cells of `pairwise_dtw` a second, in float32, once its kernels are compiled."""
+    import numpy as np
+
+    from warplearn import pairwise_dtw
+
     X, Y = np.random.default_rng(0).normal(size=(2, cases, length)).astype(np.float32)
     times = []
     for _ in range(8):  # the first is the warm-up
@@ -27,6 +29,8 @@ def distance_speed(n_jobs: int, cases: int = 200, length: int = 150) -> float:
 
 def training_speed(n_jobs: int, models: int = 64, cases: int = 50, length: int = 150) -> float:
     """Cells a second of a grid search of elastic perceptrons, as many epochs for all."""
+    import numpy as np
+
     from warplearn import ElasticGridSearchCV, ElasticPerceptron
 
     rng = np.random.default_rng(0)
@@ -61,6 +65,7 @@ def bench(jobs: Jobs = -1, json: AsJson = False) -> None:
 
     Example: `warplearn bench --json`
     """
+    from warplearn._kernels.simd.threads import thread_count
     from warplearn.experiments.journal import describe_machine, describe_versions
 
     screen = console()

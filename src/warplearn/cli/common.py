@@ -1,75 +1,42 @@
-"""What commands share: input, output, and messages instead of tracebacks."""
+"""What commands share: input, output, values as people write them."""
 
 from __future__ import annotations
 
-import functools
 import json
+import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from warplearn import catalogue
-from warplearn.cli import INTERRUPTED
-from warplearn.elastic.extent import Extent
+from warplearn.cli.options import Reading
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
     from warplearn.datasets import Dataset
-
-P = ParamSpec("P")
-R = TypeVar("R")
-
-FAILED = 1
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
-DataFolder = Annotated[
-    Path | None,
-    typer.Option("--data", help="Folder with data sets; else WARPLEARN_DATA and the cache."),
-]
-Split = Annotated[
-    str | None, typer.Option(help="Of a data set given by name: train, test, or all.")
-]
-Series = Annotated[str, typer.Argument(help="Series: a file or the name of a data set.")]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of all chance.")]
-Jobs = Annotated[int, typer.Option("-j", "--jobs", help="Threads; -1 is all cores.")]
-Output = Annotated[Path | None, typer.Option("-o", "--output", help="File to write.")]
-
-
-def friendly(command: Callable[P, R]) -> Callable[P, R]:
-    """Turn a user's mistake into a message on standard error and exit code 1."""
-
-    @functools.wraps(command)
-    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return command(*args, **kwargs)
-        except KeyboardInterrupt:
-            typer.echo("interrupted", err=True)
-            raise typer.Exit(INTERRUPTED) from None
-        except BrokenPipeError:  # nobody reads on, as with `| head`
-            raise typer.Exit(FAILED) from None
-        except MemoryError as error:
-            typer.echo(f"error: not enough memory. {error}", err=True)
-            raise typer.Exit(FAILED) from None
-        except (ValueError, TypeError, OSError) as error:
-            typer.echo(f"error: {error}", err=True)
-            raise typer.Exit(FAILED) from None
-        except ModuleNotFoundError as error:
-            if (error.name or "warplearn").startswith("warplearn"):
-                raise
-            typer.echo(f"error: {error.name} is missing; run: pip install {error.name}", err=True)
-            raise typer.Exit(FAILED) from None
-
-    return wrapped
 
 
 def console() -> Console:
     """A console for results."""
+    from rich.console import Console
+
     return Console(highlight=False)
+
+
+def table_of(first: str, *others: str, **options: Any) -> Table:
+    """A table whose first column stays whole on a narrow terminal."""
+    from rich.table import Table
+
+    table = Table(**options)
+    table.add_column(first, no_wrap=True, overflow="fold")
+    for name in others:
+        table.add_column(name, overflow="fold")
+    return table
 
 
 def print_json(value: Any) -> None:
@@ -82,6 +49,8 @@ def print_summary(summary: Mapping[str, Any], as_json: bool) -> None:
     if as_json:
         print_json(summary)
         return
+    from rich.table import Table
+
     table = Table.grid(padding=(0, 2))
     for name, value in summary.items():
         if isinstance(value, Mapping):
@@ -92,37 +61,55 @@ def print_summary(summary: Mapping[str, Any], as_json: bool) -> None:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, np.generic):
-        return value.item()
-    return str(value)
+    return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
-def load_series(
-    source: str, split: str | None, directory: Path | None, *, dtype: Any = np.float32
-) -> Dataset:
-    """The series of a file, or of the data set with this name."""
+def collect_warnings(work: Callable[[], Any]) -> tuple[Any, list[str]]:
+    """The result of some work, and the warnings that it gave."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = work()
+    return result, list(dict.fromkeys(str(warning.message) for warning in caught))
+
+
+def load_series(source: str, reading: Reading, *, dtype: str = "float32") -> Dataset:
+    """The series of a file, or of the data set with this name; a line says what they are."""
     from warplearn import datasets
 
-    path = Path(source)
-    if path.is_file():
-        data = datasets.read(path)
-    elif path.suffix or len(path.parts) > 1:
-        raise FileNotFoundError(f"no file {source!r}")
+    given = reading.options()
+    if datasets.is_file(source):
+        data = datasets.read(source, **given)
     else:
-        if split not in ("train", "test", "all", None):
+        if given:
+            name = next(iter(given))
+            raise typer.BadParameter(f"is for files, not for the data set {source!r}: {name}")
+        if reading.split not in ("train", "test", "all", None):
             raise typer.BadParameter(
-                f"must be train, test or all, got {split!r}", param_hint="--split"
+                f"must be train, test or all, got {reading.split!r}", param_hint="--split"
             )
-        data = datasets.load(source, None if split == "all" else split, directory)
-    return data._replace(X=data.X.astype(dtype), name=data.name or path.stem)
+        split = None if reading.split == "all" else reading.split
+        data = datasets.load(source, split, reading.data)
+    typer.echo(f"{source}: {data.describe()}", err=True)
+    return data.replace(X=data.X.astype(dtype), name=data.name or Path(source).stem)
 
 
 def check_labelled(data: Dataset) -> Dataset:
     """The data set, if it has labels."""
     if len(data.y) == 0:
-        raise ValueError(f"{data.name} has no labels")
+        raise ValueError(f"{data.name} has no labels; --label names their column")
+    return data
+
+
+def check_classes(data: Dataset) -> Dataset:
+    """The data set, if its labels are those of classes."""
+    classes = len(set(check_labelled(data).y.tolist()))
+    if classes == len(data.y) > 3:
+        raise ValueError(
+            f"each of the {classes} series of {data.name} has a label of its own, such as "
+            f"{str(data.y[0])!r}: labels of classes are needed, --label names their column"
+        )
+    if classes == 1:
+        raise ValueError(f"all series of {data.name} have the same label, {str(data.y[0])!r}")
     return data
 
 
@@ -139,6 +126,8 @@ def parse_value(text: str) -> Any:
 
 def parse_extent(text: str | None, option: str) -> Any:
     """A number of cells (1), a share of the length (0.1, 10%), or None."""
+    from warplearn.elastic.extent import Extent
+
     if text is None:
         return None
     value = parse_value(text)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
-from warplearn.cli.common import AsJson, DataFolder, console, friendly, print_json
+from warplearn.cli.common import console, print_json, table_of
+from warplearn.cli.options import AsJson, DataFolder, Reading, friendly
 
 Name = Annotated[str, typer.Argument(help="Name of a data set.")]
 
@@ -24,10 +24,9 @@ def list_sets(data: DataFolder = None, json: AsJson = False) -> None:
     if json:
         print_json(available)
         return
-    table = Table("name", "where", "what")
+    table = table_of("name", "where", "what")
     for name, place in available.items():
-        known = datasets.BUILT_IN.get(name)
-        table.add_row(name, place, known.description if known else "")
+        table.add_row(name, place, datasets.description(name))
     console().print(table)
 
 
@@ -47,19 +46,33 @@ def get(name: Name, json: AsJson = False) -> None:
 
 
 @friendly
-def info(name: Name, data: DataFolder = None, json: AsJson = False) -> None:
-    """Describe a data set: how many series, how long, of which classes.
+def info(
+    name: Annotated[str, typer.Argument(help="Name of a data set, or a file.")],
+    reading: Reading,
+    json: AsJson = False,
+) -> None:
+    """Describe a data set or a file: how many series, how long, of which classes.
 
-    Example: `warplearn datasets info WarpedBumps`
+    Examples
+    --------
+    `warplearn datasets info WarpedBumps`
+
+    `warplearn datasets info my.csv --id machine`
     """
+    from rich.table import Table
+
     from warplearn import datasets
 
-    about = datasets.info(name, data)
+    about = datasets.info(name, reading.data, **reading.options())
     if json:
         print_json(about._asdict())
         return
+    shown = about._asdict()
+    if about.n_test is None:
+        shown = {"n_series" if key == "n_train" else key: each for key, each in shown.items()}
+        del shown["n_test"]
     table = Table.grid(padding=(0, 2))
-    for field, value in about._asdict().items():
+    for field, value in shown.items():
         text = " to ".join(map(str, value)) if field == "lengths" else value
         table.add_row(field, ", ".join(text) if isinstance(text, tuple) else str(text))
     console().print(table)

@@ -4,78 +4,126 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
-import numpy as np
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from warplearn.cli.common import (
-    AsJson,
-    DataFolder,
-    Jobs,
-    Output,
-    Series,
-    Split,
     check_labelled,
     console,
-    friendly,
     load_series,
     print_json,
     print_summary,
+    table_of,
 )
 from warplearn.cli.drawing import draw_series
+from warplearn.cli.options import AsJson, Jobs, Output, Series, TestReading, friendly
+from warplearn.cli.progress import working
 from warplearn.cli.storage import load_model
+from warplearn.cli.streams import stream_of
+
+if TYPE_CHECKING:
+    from warplearn.datasets import Dataset
 
 ModelFile = Annotated[Path, typer.Argument(help="Model, as `fit` or `tune` wrote it.")]
+_MOST_CLASSES = 10  # of a confusion matrix that fits in a terminal
+_MOST_CONFUSIONS = 20
+
+
+def _cases(model: Any, source: str, reading: TestReading) -> Dataset:
+    """The series, if the model can take them."""
+    cases = load_series(source, reading)
+    if cases.X.n_channels != model.n_channels_in_:
+        raise ValueError(
+            f"{source} has {cases.X.n_channels} channels, the model was trained on "
+            f"{model.n_channels_in_}"
+        )
+    if not cases.X.is_ragged and cases.X.max_length == model.n_features_in_ + 1:
+        typer.echo(
+            f"warning: all series are one step longer than the training series "
+            f"({model.n_features_in_}): is a column of labels or identifiers among the values?",
+            err=True,
+        )
+    return cases
 
 
 @friendly
 def predict(
     model: ModelFile,
     series: Series,
+    reading: TestReading,
+    proba: Annotated[bool, typer.Option("--proba", help="Probabilities of the classes.")] = False,
     output: Output = None,
-    data: DataFolder = None,
-    split: Split = "test",
     jobs: Jobs = -1,
     json: AsJson = False,
 ) -> None:
     """Print the class of each series, one a line.
 
-    Example: `warplearn predict model.warp WarpedBumps`
+    With --proba a line has the class and the probability of each class, separated by tabs, below a
+    line with their names; a file that ends in .csv has commas.
+
+    Examples
+    --------
+    `warplearn predict model.warp new.csv`
+
+    `warplearn predict model.warp new.csv --proba -o classes.csv`
     """
-    labels = load_model(model, jobs).predict(load_series(series, split, data).X)
-    if output is not None:
-        output.write_text("".join(f"{label}\n" for label in labels), "utf-8")
-    elif json:
-        print_json(labels)
+    fitted = load_model(model, jobs)
+    if proba and not hasattr(fitted, "predict_proba"):
+        raise ValueError(
+            f"{type(fitted).__name__} has no probabilities; the methods features, logistic, "
+            "network and neighbors have"
+        )
+    cases = _cases(fitted, series, reading)
+    with working(f"classifying {len(cases.X)} series"):
+        labels = fitted.predict(cases.X)
+        shares = fitted.predict_proba(cases.X) if proba else None
+    if json:
+        answer = {"predicted": labels, "classes": fitted.classes_, "probabilities": shares}
+        print_json(answer if proba else labels)
+        return
+    lines = [[str(label)] for label in labels]
+    if shares is not None:
+        rows = zip(lines, shares, strict=True)
+        lines = [[*line, *(f"{share:.6g}" for share in row)] for line, row in rows]
+        lines.insert(0, ["predicted", *map(str, fitted.classes_)])
+    separator = "," if output is not None and output.suffix == ".csv" else "\t"
+    text = "\n".join(separator.join(line) for line in lines)
+    if output is None:
+        typer.echo(text)
     else:
-        typer.echo("\n".join(map(str, labels)))
+        output.write_text(text + "\n", "utf-8")
 
 
 @friendly
 def evaluate(
     model: ModelFile,
     series: Series,
-    data: DataFolder = None,
-    split: Split = "test",
+    reading: TestReading,
     jobs: Jobs = -1,
     json: AsJson = False,
 ) -> None:
     """Compare predictions with labels: error and confusion matrix.
 
-    Example: `warplearn evaluate model.warp WarpedBumps --json`
+    Examples
+    --------
+    `warplearn evaluate model.warp test.csv`
+
+    `warplearn evaluate model.warp WarpedBumps --json`
     """
+    import numpy as np
     from sklearn.metrics import confusion_matrix
 
-    fitted, cases = load_model(model, jobs), check_labelled(load_series(series, split, data))
-    start = time.perf_counter()
-    predicted = fitted.predict(cases.X).astype(str)
-    seconds = time.perf_counter() - start
+    fitted = load_model(model, jobs)
+    cases = check_labelled(_cases(fitted, series, reading))
     labels = cases.y.astype(str)
+    _check_labels(labels, fitted.classes_.astype(str), cases.name)
+    start = time.perf_counter()
+    with working(f"classifying {len(cases.X)} series"):
+        predicted = fitted.predict(cases.X).astype(str)
+    seconds = time.perf_counter() - start
     classes = np.unique(np.concatenate([labels, predicted]))
     matrix = confusion_matrix(labels, predicted, labels=classes)
     error = float(100 * (predicted != labels).mean())
@@ -84,64 +132,125 @@ def evaluate(
         print_json({**summary, "classes": classes, "confusion": matrix})
         return
     print_summary(summary, json)
-    table = Table("is \\ predicted", *classes)
-    for name, row in zip(classes, matrix, strict=True):
-        table.add_row(name, *map(str, row))
+    _show_confusion(classes, matrix)
+
+
+def _check_labels(labels: Any, classes: Any, name: str) -> None:
+    """Refuse labels none of which the model knows, and name some that it does not."""
+    unknown = sorted(set(labels) - set(classes))
+    if not unknown:
+        return
+    if len(unknown) == len(set(labels)):
+        raise ValueError(
+            f"the labels of {name} ({_listed(unknown)}) are none of the model's classes "
+            f"({_listed(classes.tolist())}): every series would count as an error"
+        )
+    count = sum(label in unknown for label in labels.tolist())
+    typer.echo(
+        f"warning: {count} series have labels that the model does not know, and count as errors: "
+        f"{_listed(unknown)}",
+        err=True,
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+
+
+def _show_confusion(classes: Any, matrix: Any) -> None:
+    """The confusion matrix; of many classes, what was confused most often."""
+    if len(classes) <= _MOST_CLASSES:
+        table = table_of("is \\ predicted", *classes)
+        for name, row in zip(classes, matrix, strict=True):
+            table.add_row(name, *map(str, row))
+    else:
+        table = table_of("series", "are", "predicted")
+        counts = [
+            (int(count), str(classes[i]), str(classes[j]))
+            for i, row in enumerate(matrix)
+            for j, count in enumerate(row)
+            if i != j and count
+        ]
+        for count, actual, other in sorted(counts, key=lambda each: -each[0])[:_MOST_CONFUSIONS]:
+            table.add_row(str(count), actual, other)
     console().print(table)
-
-
-def _check_able(model: Any, method: str, done: str) -> None:
-    if not hasattr(model, method):
-        raise ValueError(f"an elastic linear classifier can be {done}, {type(model).__name__} not")
 
 
 @friendly
 def explain(
     model: ModelFile,
     series: Series,
+    reading: TestReading,
     case: Annotated[int, typer.Option(min=0, help="Which series, from 0.")] = 0,
     top: Annotated[int, typer.Option(min=1, help="How many time steps to list.")] = 5,
-    data: DataFolder = None,
-    split: Split = "test",
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Figure to write: .png, .svg or .pdf.")
+    ] = None,
     jobs: Jobs = -1,
     json: AsJson = False,
 ) -> None:
     """Show how much each time step contributes to the decision on a series.
 
-    Contributions and the bias add up to the decision value.  With more than two classes they are
-    those for the predicted class.
+    Elastic linear classifiers take their decision apart exactly: contributions, climbing and bias
+    add up to the decision value. Climbing is what the warping path adds where it passes several
+    columns at a time step. Of other models, a contribution is what the decision value loses if a
+    window of a tenth of the series is flattened. Positive numbers speak for the second class, or
+    with more than two classes for the predicted one.
 
-    Example: `warplearn explain model.warp WarpedBumps --case 3`
+    Examples
+    --------
+    `warplearn explain model.warp test.csv --case 3`
+
+    `warplearn explain model.warp test.csv --case 3 -o why.png`
     """
-    fitted, cases = load_model(model, jobs), load_series(series, split, data)
-    _check_able(fitted, "explain", "explained")
+    import numpy as np
+
+    from warplearn.plotting import ContributionsDisplay
+
+    fitted = load_model(model, jobs)
+    cases = _cases(fitted, series, reading)
     if case >= len(cases.X):
         raise typer.BadParameter(
             f"must be less than {len(cases.X)}, the number of series, got {case}",
             param_hint="--case",
         )
     one = cases.X[[case]]
-    label = fitted.predict(one)[0]
-    contributions, bias = fitted.explain(one)
-    if len(fitted.classes_) > 2:
-        place = int(np.flatnonzero(fitted.classes_ == label)[0])
-        contributions, bias = contributions[place], float(bias[place])
-    steps = np.asarray(contributions[0], np.float64)
-    over_time = steps if steps.ndim == 1 else steps.sum(axis=0)
+    with working("explaining"):
+        shown = ContributionsDisplay.from_estimator(fitted, one)
+    total = np.asarray(shown.contributions, np.float64)
+    climbing = np.zeros(len(total)) if shown.climbing is None else np.asarray(shown.climbing)
+    along = total - climbing
     summary = {
-        "case": case, "predicted": label, "label": cases.y[case] if len(cases.y) else None,
-        "decision": float(over_time.sum() + bias), "bias": float(bias),
+        "case": case, "predicted": fitted.predict(one)[0],
+        "label": cases.y[case] if len(cases.y) else None, "decision": shown.decision,
+        "method": "occlusion" if shown.bias is None else "path", "bias": shown.bias,
     }  # fmt: skip
+    if output is not None:
+        shown.plot().figure_.savefig(output, dpi=150)
     if json:
-        print_json({**summary, "contributions": steps})
+        print_json({**summary, "contributions": total, "climbing": climbing})
         return
+    if shown.bias is None:
+        del summary["bias"]
+    else:
+        summary["climbing columns"] = _climbs(climbing)
     print_summary({**summary, "case": f"{case} of {cases.name}"}, json)
-    _draw_lines({"series": one.values[0, :, 0].astype(np.float64), "contributions": over_time})
-    for step in np.argsort(-np.abs(over_time), kind="stable")[:top]:
-        console().print(f"step {step}: {over_time[step]:+.4g}")
+    _draw_lines({"series": one.values[0, :, 0].astype(np.float64), "contributions": along})
+    for step in np.argsort(-np.abs(along), kind="stable")[:top]:
+        extra = f" (and climbing {climbing[step]:+.4g})" if climbing[step] else ""
+        console().print(f"step {step}: {along[step]:+.4g}{extra}")
+
+
+def _climbs(climbing: Any) -> str:
+    """How much climbing adds in all, and where most of it is."""
+    most = int(abs(climbing).argmax())
+    return f"{climbing.sum():+.4g} in all; the most is {climbing[most]:+.4g} at step {most}"
 
 
 def _draw_lines(lines: dict[str, Any]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
     screen = console()
     plain, width = screen.options.ascii_only, max(10, screen.width - 20)
     table = Table.grid(padding=(0, 2))
@@ -157,22 +266,23 @@ def _samples(lines: TextIO) -> Iterator[tuple[int, list[str] | None]]:
     """Samples with their line numbers; None where a new series begins."""
     for number, line in enumerate(lines, 1):
         fields = line.replace(",", " ").split()
-        yield number, None if not fields or fields == ["reset"] else fields
+        yield number, fields or None
 
 
 @friendly
-def stream(model: ModelFile, json: AsJson = False) -> None:
+def stream(model: ModelFile, jobs: Jobs = 1, json: AsJson = False) -> None:
     """Read samples from standard input, and print the decision after each as it arrives.
 
     A line is a sample, its channels separated by commas or blanks; an empty line begins a new
-    series.  A line of output has the number of samples so far, the decision value (one for each
-    class, if there are more than two) and the class.
+    series. A line of output has the number of samples so far, the decision value (one for each
+    class, if there are more than two) and the class. Elastic linear classifiers answer in
+    microseconds; other models predict the series so far again with each sample.
 
     Example: `tail -f sensor.txt | warplearn stream model.warp`
     """
-    fitted = load_model(model)
-    _check_able(fitted, "stream", "streamed")
-    online = fitted.stream()
+    import numpy as np
+
+    online = stream_of(load_model(model, jobs))
     for number, fields in _samples(sys.stdin):
         if fields is None:
             online.reset()
@@ -181,8 +291,7 @@ def stream(model: ModelFile, json: AsJson = False) -> None:
             decision = np.atleast_1d(online.push([float(field) for field in fields]))
         except ValueError as error:
             raise ValueError(f"line {number} of standard input: {error}") from None
-        outputs = decision if len(decision) == 1 else decision[None]
-        label = fitted.classes_[fitted.polarity_.classes_of(outputs)][0]
+        label = online.label(decision)
         if json:
             value = decision[0] if len(decision) == 1 else decision
             print_json({"samples": online.n_samples, "decision": value, "class": label})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 
@@ -28,3 +29,11 @@ def load_model(path: Path, jobs: int = 1) -> Any:
     if "n_jobs" in model.get_params():
         model.set_params(n_jobs=jobs)
     return model
+
+
+def size_of(model: Any) -> int:
+    """The size of a model's file, in bytes."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "model.warp"
+        save_model(model, path)
+        return path.stat().st_size

@@ -1,14 +1,13 @@
-"""Commands for studies: demo, reproduce, report."""
+"""Commands for studies: reproduce, report."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import replace
 from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+from zipfile import is_zipfile
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -16,15 +15,8 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from warplearn.cli import INTERRUPTED
-from warplearn.cli.common import (
-    FAILED,
-    AsJson,
-    DataFolder,
-    Jobs,
-    console,
-    friendly,
-    print_json,
-)
+from warplearn.cli.common import check_labelled, console, load_series, print_json
+from warplearn.cli.options import FAILED, AsJson, DataFolder, Jobs, Reading, TestReading, friendly
 
 if TYPE_CHECKING:
     from warplearn.experiments import Cell, Data, Study, Table
@@ -75,7 +67,7 @@ def save_figures(rows: list[Line], results: Path) -> list[Path]:
     return paths
 
 
-def _summary(rows: list[Line], failures: list[Line], path: Path) -> dict[str, Any]:
+def summary_of(rows: list[Line], failures: list[Line], path: Path) -> dict[str, Any]:
     """A summary of results for programs."""
     from warplearn.experiments.results import totals
     from warplearn.experiments.tables import presentation_of
@@ -107,6 +99,10 @@ def reproduce(
     data: DataFolder = None,
     download: Annotated[bool, typer.Option(help="Download data sets that are not here.")] = False,
     jobs: Jobs = -1,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(help="Address of a Dask scheduler whose workers compute, as tcp://HOST:8786."),
+    ] = None,
     quiet: Annotated[bool, typer.Option(help="No progress.")] = False,
     json: AsJson = False,
 ) -> None:
@@ -120,6 +116,8 @@ def reproduce(
     `warplearn reproduce elasticity --quick`
 
     `warplearn reproduce comparison --data UCRArchive_2018 --datasets GunPoint,ECG200`
+
+    `warplearn reproduce comparison --scheduler tcp://10.0.0.1:8786`
     """
     from warplearn.experiments import Study, finished, table_of
     from warplearn.experiments.results import totals
@@ -133,13 +131,13 @@ def reproduce(
     cases = _collect(chosen, data, download, instead=datasets is None)
     suffix = "-quick" if quick else ""
     path = output or Path("results") / f"{chosen.name}{suffix}.jsonl"
-    failures = _run(chosen, cases, path, jobs, quiet)
+    failures = run_study(chosen, cases, path, jobs, quiet, scheduler)
     rows = finished(chosen, cases, path)
     if not rows:
         raise typer.Exit(FAILED)
     figures = save_figures(rows, path)
     if json:
-        print_json(_summary(rows, failures, path))
+        print_json(summary_of(rows, failures, path))
     elif not quiet:
         print_table(table_of(rows, failures))
         typer.echo(f"{len(rows)} trials in {path}: {totals(path)}")
@@ -175,14 +173,29 @@ def _collect(study: Study, directory: Path | None, download: bool, *, instead: b
     return collected.data
 
 
-def _run(study: Study, cases: list[Data], path: Path, jobs: int, quiet: bool) -> list[Line]:
+def run_study(
+    study: Study,
+    cases: list[Data],
+    path: Path,
+    jobs: int,
+    quiet: bool,
+    scheduler: str | None = None,
+) -> list[Line]:
     """Carry out a study; the failures."""
     from warplearn.experiments import run
     from warplearn.experiments.progress import FailuresOnly
 
-    progress = FailuresOnly() if quiet else None
+    options: dict[str, Any] = {"progress": FailuresOnly() if quiet else None, "grace": _GRACE}
     try:
-        return run(study, cases, path, n_jobs=jobs, progress=progress, grace=_GRACE)
+        if scheduler is None:
+            return run(study, cases, path, n_jobs=jobs, **options)
+        from distributed import Client
+
+        from warplearn.dask import caller
+
+        with Client(scheduler) as client:
+            threads = max(1, sum(client.nthreads().values()))
+            return run(study, cases, path, n_jobs=threads, call=caller(client), **options)
     except KeyboardInterrupt:
         typer.echo(f"interrupted; what is finished is in {path}, run again to go on", err=True)
         raise typer.Exit(INTERRUPTED) from None
@@ -190,22 +203,59 @@ def _run(study: Study, cases: list[Data], path: Path, jobs: int, quiet: bool) ->
 
 @friendly
 def report(
-    results: Annotated[list[Path], typer.Argument(help="Files of results.")],
+    sources: Annotated[
+        list[str], typer.Argument(help="Files of results; or a model, and labelled series.")
+    ],
+    reading: TestReading,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Page to write: .html or .md.")
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Show results as tables, or write them as a page that works offline.
+    """Show results as tables, or write them, or a model, as a page that works offline.
 
-    The page shows the models that the study stored, see its key `views`.
+    Of results, the page shows the models that the study stored, see its key `views`.  Of a model,
+    it shows mistakes, calibration, examples, explanations, size and speed on the given series.
 
     Examples
     --------
     `warplearn report results/comparison.jsonl -o report.html`
 
     `warplearn report results/comparison.jsonl -o table.md`
+
+    `warplearn report model.warp my.csv -o page.html`
     """
+    if is_zipfile(sources[0]):
+        _report_model(sources, output, reading)
+    else:
+        _report_results([Path(source) for source in sources], output, json)
+    if output is None:
+        return
+    if json:
+        print_json({"page": str(output), "bytes": output.stat().st_size})
+    else:
+        typer.echo(f"wrote {output}")
+
+
+def _report_model(sources: list[str], output: Path | None, reading: Reading) -> None:
+    from warplearn.cli.storage import load_model
+    from warplearn.experiments.model_page import write_model_page
+
+    if len(sources) != 2:
+        raise typer.BadParameter(
+            f"must be a model and one file or name of series, got {len(sources)} arguments",
+            param_hint="SOURCES",
+        )
+    if output is None or output.suffix != ".html":
+        raise typer.BadParameter(
+            f"must end in .html for the page of a model, got {str(output or '')!r}",
+            param_hint="--output",
+        )
+    model, cases = load_model(Path(sources[0])), check_labelled(load_series(sources[1], reading))
+    write_model_page(model, cases.X, cases.y, output, name=cases.name)
+
+
+def _report_results(results: list[Path], output: Path | None, json: bool) -> None:
     from warplearn.experiments import read_failures, read_rows, table_of
     from warplearn.experiments.results import totals
 
@@ -216,7 +266,7 @@ def report(
     if output is None:
         for path, (rows, failures) in lines.items():
             if json:
-                print_json(_summary(rows, failures, path))
+                print_json(summary_of(rows, failures, path))
             else:
                 print_table(table_of(rows, failures))
                 typer.echo(f"{len(rows)} trials in {path}: {totals(path)}")
@@ -226,10 +276,6 @@ def report(
             f"must end in {' or '.join(_WRITERS)}, got {str(output)!r}", param_hint="--output"
         )
     _WRITERS[output.suffix](results, output)
-    if json:
-        print_json({"page": str(output), "bytes": output.stat().st_size})
-    else:
-        typer.echo(f"wrote {output}")
 
 
 def _write_html(results: list[Path], output: Path) -> None:
@@ -259,90 +305,7 @@ def _write_markdown(results: list[Path], output: Path) -> None:
 _WRITERS = {".html": _write_html, ".md": _write_markdown}
 
 
-@friendly
-def demo(
-    output: Annotated[
-        Path, typer.Option("-o", "--output", help="Report to write; results go beside it.")
-    ] = Path("warplearn-demo.html"),
-    jobs: Annotated[int, typer.Option("-j", "--jobs", help="1 keeps it to one core.")] = -1,
-    json: AsJson = False,
-) -> None:
-    """Train eight classifiers on generated data, compare them, and write a report.
-
-    Needs no data.  The first time it takes about a minute, nearly all of it for compiling.
-
-    Example: `warplearn demo -o demo.html`
-    """
-    from warplearn.experiments import Study, collect, finished
-
-    results = output.with_suffix(".jsonl")
-    screen = console()
-    study = Study.read("demo")
-    cases = collect(study).data
-    with screen.status("training eight classifiers (compiling, the first time only)"):
-        failures = _run_demo(study, cases, results, one_process=jobs == 1)
-    if failures:
-        raise typer.Exit(FAILED)
-    rows = finished(study, cases, results)
-    with screen.status("writing the report"):
-        _write_html([results], output)
-    if json:
-        print_json({**_summary(rows, [], results), "report": str(output)})
-        return
-    _show_demo(rows, study, cases[0])
-    screen.print(f"report: {output}    results: {results}", markup=False)
-
-
-def _run_demo(study: Study, cases: list[Data], results: Path, *, one_process: bool) -> bool:
-    """Carry out the demo; whether anything failed.
-
-    A process compiles one kernel at a time, and compiling is what takes the time.  So two processes
-    add to the same file: one with the methods that share the kernels of training, one with the
-    others.
-    """
-    from warplearn.model_selection import makes_plans
-
-    if one_process:
-        return bool(_run(study, cases, results, 1, quiet=True))
-    own = [m.name for m in study.methods if makes_plans(m.estimator_class)]
-    others = [m.name for m in study.methods if m.name not in own]
-    command = [sys.executable, "-m", "warplearn.cli", "reproduce", study.name, "--quiet"]
-    command += ["--jobs", "1", "--methods", ",".join(others), "--output", str(results)]
-    beside = subprocess.Popen(command)
-    try:
-        failures = _run(study.only(methods=own), cases, results, 1, quiet=True)
-    finally:
-        if sys.exc_info()[0] is not None:
-            beside.terminate()
-        code = beside.wait()
-    return bool(failures or code)
-
-
-def _show_demo(rows: list[Line], study: Study, data: Data) -> None:
-    from warplearn.experiments.results import summarize
-
-    screen = console()
-    order = [method.name for method in study.methods]
-    table = RichTable(
-        title=f"{data.name}: {data.n_train} training and {len(data.test)} test series"
-    )
-    for column in ("method", "test error %", "trials", "cells to classify a series"):
-        table.add_column(column, justify="left" if column == "method" else "right")
-    for (_, method), entry in sorted(
-        summarize(rows).items(), key=lambda item: order.index(item[0][1])
-    ):
-        cells = next(row["predict_cells"] for row in rows if row["method"] == method)
-        counted = f"{cells / len(data.test):,.0f}" if cells else ""
-        table.add_row(method, str(entry), str(entry.trials), counted)
-    screen.print(table)
-    screen.print(
-        "Nearest neighbours align a series with every training series (NN+ALL) or with a prototype "
-        "of each class; elastic linear classifiers with one narrow weight matrix.  Random elastic "
-        "features (eFEAT) are not aligned as a whole."
-    )
-
-
 def add_to(app: typer.Typer) -> None:
     """Add the commands."""
-    for command in (demo, reproduce, report):
+    for command in (reproduce, report):
         app.command()(command)

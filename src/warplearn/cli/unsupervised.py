@@ -4,24 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import numpy as np
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from warplearn import catalogue
 from warplearn.cli.common import (
-    AsJson,
-    DataFolder,
-    Jobs,
-    Output,
-    Seed,
-    Series,
-    Split,
     check_labelled,
     console,
     estimator_for,
-    friendly,
     load_series,
     make,
     named,
@@ -29,11 +18,17 @@ from warplearn.cli.common import (
     print_json,
 )
 from warplearn.cli.drawing import draw_series
+from warplearn.cli.options import AsJson, Jobs, Output, Seed, Series, TrainReading, friendly
+from warplearn.cli.progress import fit_with_progress, working
 
 METHODS = ", ".join(catalogue.commands("cluster"))
 
 
 def _show(names: list[str], series: list[Any], notes: list[str]) -> None:
+    import numpy as np
+    from rich.table import Table
+    from rich.text import Text
+
     screen = console()
     plain, width = screen.options.ascii_only, max(10, screen.width - 40)
     table = Table.grid(padding=(0, 2))
@@ -50,13 +45,18 @@ def _write(path: Any, series: list[Any], names: list[str]) -> None:
     """Series and their names, in the format that the suffix says."""
     from warplearn import datasets
 
-    writers = {".tsv": datasets.write_tsv, ".ts": datasets.write_ts}
-    named(writers, path.suffix, "--output")(path, series, np.array(names))
+    writers = {
+        ".csv": datasets.write_csv,
+        ".tsv": datasets.write_tsv,
+        ".ts": datasets.write_ts,
+    }
+    named(writers, path.suffix, "--output")(path, series, names)
 
 
 @friendly
 def mean(
     series: Series,
+    reading: TrainReading,
     output: Output = None,
     by_class: Annotated[bool, typer.Option(help="A mean for each class.")] = False,
     band: Annotated[
@@ -64,27 +64,28 @@ def mean(
         typer.Option(help="Sakoe-Chiba band: cells, such as 5, or a share, such as 0.1 or 10%."),
     ] = None,
     seed: Seed = 0,
-    data: DataFolder = None,
-    split: Split = "train",
     jobs: Jobs = -1,
     json: AsJson = False,
 ) -> None:
     """Average series under warping.
 
-    Example: `warplearn mean WarpedBumps --by-class -o means.tsv`
+    Example: `warplearn mean WarpedBumps --by-class -o means.csv`
     """
+    import numpy as np
+
     from warplearn.mean import elastic_mean
 
     extent = parse_extent(band, "--band")
-    cases = load_series(series, split, data, dtype=np.float64)
+    cases = load_series(series, reading, dtype="float64")
     groups = {"all": np.arange(len(cases.X))}
     if by_class:
         labels = check_labelled(cases).y
         groups = {str(label): np.flatnonzero(labels == label) for label in np.unique(labels)}
-    means = {
-        name: elastic_mean(cases.X[group], band=extent, random_state=seed, n_jobs=jobs)
-        for name, group in groups.items()
-    }
+    means = {}
+    with working("averaging", len(groups)) as done:
+        for name, group in groups.items():
+            means[name] = elastic_mean(cases.X[group], band=extent, random_state=seed, n_jobs=jobs)
+            done()
     if output is not None:
         _write(output, [mean.mean for mean in means.values()], list(means))
     if json:
@@ -111,12 +112,11 @@ def _counted(cls: type, k: int) -> dict[str, Any]:
 @friendly
 def cluster(
     series: Series,
+    reading: TrainReading,
     k: Annotated[int, typer.Option("-k", min=1, help="How many clusters.")] = 3,
     method: Annotated[str, typer.Option("-m", "--method", help=f"One of {METHODS}.")] = "kmeans",
     output: Output = None,
     seed: Seed = 0,
-    data: DataFolder = None,
-    split: Split = "train",
     jobs: Jobs = -1,
     json: AsJson = False,
 ) -> None:
@@ -124,11 +124,14 @@ def cluster(
 
     --output takes the centres; --json prints the cluster of each series.
 
-    Example: `warplearn cluster WarpedBumps -k 2 --json`
+    Example: `warplearn cluster WarpedBumps -k 2 -o centres.csv`
     """
+    import numpy as np
+
     cls = estimator_for("cluster", method)
-    cases = load_series(series, split, data, dtype=np.float64)
-    model = make(cls, _counted(cls, k), seed, jobs).fit(cases.X)
+    cases = load_series(series, reading, dtype="float64")
+    model = make(cls, _counted(cls, k), seed, jobs)
+    fit_with_progress(model, f"clustering {len(cases.X)} series", cases.X)
     sizes = np.bincount(model.labels_, minlength=len(model.cluster_centers_))
     names = [str(number) for number in range(len(sizes))]
     if output is not None:

@@ -24,7 +24,7 @@ from warplearn.base import CheckedState, check_series
 from warplearn.elastic.bands import Band, resolve_band
 from warplearn.elastic.costs import COSTS, resolve_distance
 from warplearn.registry import choose
-from warplearn.series.chunks import chunks
+from warplearn.series.chunks import mapped
 from warplearn.series.collection import SeriesCollection
 from warplearn.series.lengths import resample
 
@@ -32,14 +32,18 @@ from warplearn.series.lengths import resample
 def summed_costs(
     X: SeriesCollection, centres: Array, cost: Any, band: Band | None, n_jobs: int | None
 ) -> Array:
-    """Summed costs of aligning all series with all centres."""
-    costs = np.empty((len(X), len(centres)), X.dtype)
-    for cases in chunks(X):
-        some = X[cases]
-        scores = evaluate(cost, some.values, some.lengths, centres, band=band, n_jobs=n_jobs).values
-        np.negative(scores, out=costs[cases])
+    """Summed costs of aligning all series with all centres, in the dtype of the centres."""
+    return mapped(lambda some: _costs_of(some, centres, cost, band, n_jobs), X)
+
+
+def _costs_of(
+    some: SeriesCollection, centres: Array, cost: Any, band: Band | None, n_jobs: int | None
+) -> Array:
+    """Summed costs of aligning some series with all centres."""
+    values = some.astype(centres.dtype).values
+    scores = evaluate(cost, values, some.lengths, centres, band=band, n_jobs=n_jobs).values
     # Rounding errors may put 0 on the wrong side, with some costs.
-    return np.maximum(costs, 0, out=costs)
+    return np.maximum(np.negative(scores, out=scores), 0, out=scores)
 
 
 def distances_of(costs: Array, cost: Any) -> Array:
@@ -51,12 +55,17 @@ def nearest(
     X: SeriesCollection, centres: Array, cost: Any, band: Band | None, n_jobs: int | None
 ) -> tuple[NDArray[np.intp], Array]:
     """The nearest centre of each series, the first of equals, and the summed costs to it."""
-    labels, costs = np.empty(len(X), np.intp), np.empty(len(X), X.dtype)
-    for cases in chunks(X):
-        to_all = summed_costs(X[cases], centres, cost, band, n_jobs)
-        labels[cases] = to_all.argmin(axis=1)
-        costs[cases] = to_all[np.arange(len(to_all)), labels[cases]]
-    return labels, costs
+    kind = np.dtype([("label", np.intp), ("cost", centres.dtype)])
+
+    def winners(some: SeriesCollection) -> NDArray[Any]:
+        to_all = _costs_of(some, centres, cost, band, n_jobs)
+        chosen = np.empty(len(some), kind)
+        chosen["label"] = to_all.argmin(axis=1)
+        chosen["cost"] = to_all[np.arange(len(to_all)), chosen["label"]]
+        return chosen
+
+    chosen = mapped(winners, X)
+    return chosen["label"].copy(), chosen["cost"].copy()
 
 
 def common_length(X: SeriesCollection, length: int | None) -> int:
@@ -89,7 +98,7 @@ def centres_and_series(
     centres = to_kernel(centres, estimator.space, estimator.n_channels_in_)
     check_rows(collection, estimator.space, centres.shape[1])
     band = resolve_band(estimator.band, collection.lengths, np.array([centres.shape[-2]]))
-    return centres, collection.astype(centres.dtype), band
+    return centres, collection, band
 
 
 class Centres(CheckedState, ClusterMixin, TransformerMixin, BaseEstimator):

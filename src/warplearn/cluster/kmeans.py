@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state, check_scalar
 
+from warplearn._kernels.simd.threads import limits_blas
 from warplearn.averaging.methods import check_has_mean, minimize, resolve_method, stepper
 from warplearn.averaging.objective import Array, Objective
 from warplearn.averaging.spaces import check_rows, to_kernel, to_public
@@ -30,6 +31,7 @@ from warplearn.cluster.centres import (
 from warplearn.elastic.bands import Band, BandLike, resolve_band
 from warplearn.elastic.costs import resolve_distance
 from warplearn.registry import choose
+from warplearn.series.chunks import shuffled
 from warplearn.series.collection import SeriesCollection
 from warplearn.series.symbols import Alphabet, is_symbolic
 
@@ -131,6 +133,7 @@ class ElasticKMeans(Centres):
     n_jobs: int | None = None
     verbose: int = 0
 
+    @limits_blas
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ElasticKMeans:
         """Find the clusters.
 
@@ -168,6 +171,7 @@ class ElasticKMeans(Centres):
         self._visits = (np.ones_like(centres[..., :1]).T * sizes).T.astype(centres.dtype)
         return self
 
+    @limits_blas
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ElasticKMeans:
         """Learn from one more batch.
 
@@ -313,7 +317,7 @@ class ElasticKMeans(Centres):
         visits, self.n_steps_ = np.zeros_like(centres[..., :1]), 0
         history: list[float] = []
         for number in range(self.max_iter):
-            order, inertia = rng.permutation(len(X)), 0.0
+            order, inertia = shuffled(X, np.arange(len(X)), rng), 0.0
             for start in range(0, len(X), self.batch_size):
                 batch = np.sort(order[start : start + self.batch_size])
                 centres, _, costs = self._batch(X[batch], weights[batch], centres, visits)

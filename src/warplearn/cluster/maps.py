@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state, check_scalar
 
+from warplearn._kernels.simd.threads import limits_blas
 from warplearn.averaging.methods import check_has_mean, stepper
 from warplearn.averaging.objective import Objective
 from warplearn.averaging.spaces import to_public
@@ -93,6 +94,7 @@ class ElasticSOM(Centres):
     n_jobs: int | None = None
     verbose: int = 0
 
+    @limits_blas
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ElasticSOM:
         """Learn the map.
 

@@ -10,6 +10,7 @@ from scipy.cluster.hierarchy import cut_tree, linkage
 from scipy.spatial.distance import squareform
 from sklearn.utils import check_random_state, check_scalar
 
+from warplearn._kernels.simd.threads import limits_blas
 from warplearn.averaging.methods import minimize, resolve_method
 from warplearn.averaging.objective import Array, Objective
 from warplearn.averaging.spaces import to_public
@@ -95,6 +96,7 @@ class ElasticAgglomerative(Centres):
     n_jobs: int | None = None
     verbose: int = 0
 
+    @limits_blas
     def fit(self, X: Any, y: Any = None) -> ElasticAgglomerative:
         """Merge the series, cut the tree, and take the means.
 

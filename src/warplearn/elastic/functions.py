@@ -21,6 +21,7 @@ from warplearn._kernels.drivers.evaluate import Evaluation, evaluate, evaluate_p
 from warplearn.elastic.bands import Band, BandLike, resolve_band
 from warplearn.elastic.costs import resolve, resolve_distance
 from warplearn.elastic.warping import distances
+from warplearn.series.chunks import mapped
 from warplearn.series.collection import SeriesCollection, single
 from warplearn.series.convert import to_floats
 from warplearn.series.numbers import check_numbers
@@ -52,14 +53,25 @@ class _Operands(NamedTuple):
     band: Band | None
 
     def evaluate(self, local: Any, **options: Any) -> Evaluation:
-        return evaluate(local, self.X.values, self.X.lengths, self.W, band=self.band, **options)
+        values = self.X.astype(self.W.dtype).values
+        return evaluate(local, values, self.X.lengths, self.W, band=self.band, **options)
+
+    def scores(self, local: Any, n_jobs: int | None) -> NDArray[Any]:
+        """The scores of all series, some at a time."""
+        W, band = self.W, self.band
+
+        def scores_of(some: SeriesCollection) -> NDArray[Any]:
+            values = some.astype(W.dtype).values
+            return evaluate(local, values, some.lengths, W, band=band, n_jobs=n_jobs).values
+
+        return mapped(scores_of, self.X)
 
     def shaped(self, values: NDArray[Any]) -> NDArray[Any]:
         return values if self.bank else values[:, 0]
 
 
 def _operands(X: SeriesCollection, W: Any, band: BandLike, names: tuple[str, str]) -> _Operands:
-    """Check W against X and bring both to the same dtype."""
+    """Check W against X; W has the dtype that both need."""
     x_name, w_name = names
     matrices = to_floats(W, w_name)
     d = X.n_channels
@@ -86,7 +98,7 @@ def _operands(X: SeriesCollection, W: Any, band: BandLike, names: tuple[str, str
     check_numbers(matrices.astype(dtype, copy=False).reshape(np.shape(W)), w_name)
     columns = np.array([matrices.shape[2]])
     resolved = resolve_band(band, X.lengths, columns, x_name)
-    return _Operands(X.astype(dtype), matrices.astype(dtype, copy=False), bank, resolved)
+    return _Operands(X, matrices.astype(dtype, copy=False), bank, resolved)
 
 
 def elastic_inner_product(
@@ -119,7 +131,7 @@ def elastic_inner_product(
     """
     local, _ = resolve("product")
     operands = _operands(SeriesCollection.of(X), W, band, ("X", "W"))
-    return operands.shaped(operands.evaluate(local, n_jobs=n_jobs).values)
+    return operands.shaped(operands.scores(local, n_jobs))
 
 
 def elastic_distance(
@@ -145,7 +157,7 @@ def elastic_distance(
     """
     local, traits = resolve_distance(cost)
     operands = _operands(SeriesCollection.of(X), Y, band, ("X", "Y"))
-    values = operands.evaluate(local, n_jobs=n_jobs).values
+    values = operands.scores(local, n_jobs)
     return operands.shaped(distances(values, traits))
 
 
@@ -172,7 +184,7 @@ def active_path(
     operands = _operands(single(x), W, band, ("x", "W"))
     if operands.bank:
         raise ValueError(f"W must be a single matrix, got a bank of shape {np.shape(W)}")
-    X = operands.X
+    X = operands.X.astype(operands.W.dtype)
     result = evaluate_paths(
         local, X.values, X.lengths, operands.W, band=operands.band, lanes=8, n_jobs=1
     )
@@ -272,7 +284,7 @@ def value_and_gradient(
     if not traits.similarity:
         weights = -weights
     if traits.root:  # d sqrt(c) = dc / (2 sqrt(c))
-        values = distances(operands.evaluate(local, n_jobs=n_jobs).values, traits)
+        values = distances(operands.scores(local, n_jobs), traits)
         weights = np.divide(weights, 2 * values, out=np.zeros_like(weights), where=values > 0)
     result = operands.evaluate(
         local, upstream=weights, want_series=True, want_matrix=True, n_jobs=n_jobs

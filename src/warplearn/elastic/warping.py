@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from warplearn._kernels.drivers.evaluate import evaluate, evaluate_pairs
 from warplearn._kernels.drivers.pair import score_pair
-from warplearn.elastic.bands import BandLike, resolve_band
+from warplearn.elastic.bands import Band, BandLike, resolve_band
 from warplearn.elastic.costs import Traits, resolve_distance
+from warplearn.series.chunks import mapped
 from warplearn.series.collection import SeriesCollection, common_dtype, single
 
 _BLOCK_BYTES = 2**26
@@ -51,13 +52,17 @@ def _alike(
     X: SeriesCollection, Y: SeriesCollection, x_name: str, y_name: str
 ) -> tuple[SeriesCollection, SeriesCollection]:
     """Both in the same dtype, and of the same number of channels."""
+    _check_channels(X, Y, x_name, y_name)
+    dtype = common_dtype(X, Y)
+    return X.astype(dtype), Y.astype(dtype)
+
+
+def _check_channels(X: SeriesCollection, Y: SeriesCollection, x_name: str, y_name: str) -> None:
     if X.n_channels != Y.n_channels:
         raise ValueError(
             f"{x_name} and {y_name} must have the same number of channels, "
             f"got {X.n_channels} and {Y.n_channels}"
         )
-    dtype = common_dtype(X, Y)
-    return X.astype(dtype), Y.astype(dtype)
 
 
 def dtw(x: Any, y: Any, band: BandLike = None, cost: Any = "squared") -> float:
@@ -152,19 +157,40 @@ def pairwise_dtw(
         result = evaluate_pairs(local, first.values, first.lengths, band=resolved, n_jobs=n_jobs)
         return distances(result.values, traits)
     second = first if Y is None else SeriesCollection.of(Y, name="Y")
-    return _rectangle(local, traits, first, second, band, n_jobs)
+    return rectangle(local, traits, first, second, band, n_jobs)
 
 
-def _rectangle(
+def rectangle(
     local: Any,
     traits: Traits,
     X: SeriesCollection,
     Y: SeriesCollection,
     band: BandLike,
     n_jobs: int | None,
+    cases: NDArray[np.int64] | None = None,
 ) -> NDArray[Any]:
-    X, Y = _alike(X, Y, "X", "Y")
+    """Distances of series in memory to all of Y or to some, a few of these at a time."""
+    _check_channels(X, Y, "X", "Y")
+    dtype = common_dtype(X, Y)
     resolved = resolve_band(band, X.lengths, Y.lengths)
+    return mapped(
+        lambda some: _small_rectangle(
+            local, traits, X.astype(dtype), some.astype(dtype), resolved, n_jobs
+        ),
+        Y,
+        cases=cases,
+        axis=1,
+    )
+
+
+def _small_rectangle(
+    local: Any,
+    traits: Traits,
+    X: SeriesCollection,
+    Y: SeriesCollection,
+    resolved: Band | None,
+    n_jobs: int | None,
+) -> NDArray[Any]:
     if traits.symmetric and len(Y) > len(X):  # the series in lanes should be the many
         result = evaluate(
             local, Y.values, Y.lengths, X.values, X.lengths, band=resolved, n_jobs=n_jobs
@@ -216,6 +242,6 @@ def pairwise_dtw_blocks(
     elif not isinstance(rows, (int, np.integer)) or rows < 1:
         raise ValueError(f"rows must be a positive integer, got {rows!r}")
     return (
-        (block, _rectangle(local, traits, first[block], second, band, n_jobs))
+        (block, rectangle(local, traits, first[block], second, band, n_jobs))
         for block in (slice(i, min(i + rows, len(first))) for i in range(0, len(first), rows))
     )

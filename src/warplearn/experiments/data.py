@@ -25,7 +25,8 @@ class Data:
     Attributes
     ----------
     name : str
-    source : {"ucr", "built-in"}
+    source : {"built-in", "bundled", "files"}
+        Generated, real and in the package, or read from files.
     X : SeriesCollection
     y : array (cases,)
     n_train : int
@@ -55,7 +56,7 @@ class Data:
             for case, length in enumerate(split.X.lengths)
         ]
         X = SeriesCollection.of(series).astype(np.float32)
-        source = "built-in" if train.source == "built-in" else "ucr"
+        source = train.source if train.source in ("built-in", "bundled") else "files"
         symbols = None if train.alphabet is None else tuple(map(str, train.alphabet.symbols))
         return cls(name, source, X, y, len(train.X), symbols)
 

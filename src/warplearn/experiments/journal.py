@@ -258,8 +258,9 @@ def read_rows(path: str | Path) -> list[Line]:
     -------
     list of dict
         With study, dataset, method, estimator, parameters, trial, seed, error and train_error (in
-        percent), fit_seconds, predict_seconds, cells, source, protocol, versions, machine, table
-        (how the study shows its results).  Of a trial that is there twice, the first.
+        percent), fit_seconds, predict_seconds, decision_seconds, model_bytes, cells, source,
+        protocol, versions, machine, table (how the study shows its results).  Of a trial that is
+        there twice, the first.
     """
     runs = _runs(path)
     rows: dict[str, Line] = {}

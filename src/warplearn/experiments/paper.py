@@ -28,6 +28,7 @@ from warplearn.experiments.tables import (
     failed_places,
     failure_notes,
     marked,
+    method_legend,
     protocol_notes,
     register_table,
     source_notes,
@@ -40,6 +41,14 @@ _ROUNDED = 0.05  # the paper prints one digit
 _SONY = ("SonyAIBORobotSurface1", "SonyAIBORobotSurface2")
 # The paper's Coffee is the file of 2011; the archive has normalized it since.
 _PAPER_NAMES = {"Coffee2011": "Coffee", "Coffee": ""}
+
+
+_COLOURS = {
+    "green": "every elastic classifier is better than every nearest-neighbour classifier.",
+    "yellow": "neither green nor red.",
+    "red": "every elastic classifier is worse than the best nearest-neighbour classifier.",
+    "reading": "how the paper reads a data set; in parentheses what it printed.",
+}
 
 
 class Comparison(NamedTuple):
@@ -199,7 +208,9 @@ def comparison_table(rows: Sequence[Line], failures: Sequence[Line] = ()) -> Tab
         notes += _agreement(list(entries.values()), colours)
     notes += _means(entries, methods)
     notes += [*protocol_notes(crossed), *source_notes(rows), *failure_notes(failures)]
-    return Table(TITLE, ["data set", *methods, *(["reading"] if read else [])], lines, notes)
+    legend = {**method_legend(rows), **(_COLOURS if read else {})}
+    columns = ["data set", *methods, *(["reading"] if read else [])]
+    return Table(TITLE, columns, lines, notes, legend)
 
 
 def _place(dataset: str) -> int:

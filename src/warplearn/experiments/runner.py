@@ -10,15 +10,14 @@ from __future__ import annotations
 import threading
 import time
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_limits
 
-from warplearn._kernels.simd.threads import thread_count
+from warplearn._kernels.simd.threads import blas_threads, thread_count
 from warplearn.experiments.claims import Claims
 from warplearn.experiments.data import Data
 from warplearn.experiments.jobs import Job, all_jobs
@@ -30,6 +29,10 @@ from warplearn.experiments.views import view_of
 from warplearn.experiments.workers import Workers
 
 
+def _here(function: Callable[..., Any], *args: Any) -> Any:
+    return function(*args)
+
+
 def run(
     study: Study,
     data: Sequence[Data],
@@ -38,6 +41,7 @@ def run(
     n_jobs: int | None = None,
     progress: Progress | None = None,
     grace: float | None = None,
+    call: Callable[..., Any] = _here,
 ) -> list[Line]:
     """Carry out what of a study is not yet in the file of results.
 
@@ -55,6 +59,9 @@ def run(
         By default a live display on a terminal, lines elsewhere.
     grace : float, optional
         Seconds to wait for running threads after an interrupt; by default until they have ended.
+    call : callable, optional
+        Calls a function with its arguments, in this thread or elsewhere, such as on a cluster (see
+        `warplearn.dask.caller`).  Results are written here.
 
     Returns
     -------
@@ -90,10 +97,10 @@ def run(
         journal.begin(study=study.name, table=study.table, trials=study.trials, seed=study.seed)
         total = sum(job.total for job in todo)
         display.begin(total, 0.0, sum(len(job.trials) for job in todo))
-        desk = _Desk(journal, views, display, [])
+        desk = _Desk(journal, views, display, [], call)
         # Filters of warnings are not for threads, so they are set here.  Threads of linear algebra
         # inside our threads would wait for each other.
-        with warnings.catch_warnings(), threadpool_limits(1, "blas"):
+        with warnings.catch_warnings(), blas_threads(1):
             warnings.simplefilter("ignore", ConvergenceWarning)
             Workers(threads, desk.do, grace).run(todo)
         journal.end()
@@ -154,6 +161,7 @@ class _Desk(NamedTuple):
     views: _Views
     display: Progress
     failures: list[Line]
+    call: Callable[..., Any]
 
     def do(self, job: Job, stop: threading.Event) -> None:
         """Carry out a job; an error of a method is a line of results."""
@@ -181,7 +189,7 @@ class _Desk(NamedTuple):
                 return
             trials = job.trials[first : first + job.at_once]
             self.display.doing(job.label, f"trial {trials[0] + 1} to {trials[-1] + 1}")
-            rows = _trial_rows(job, trials, chosen)
+            rows = self.call(_trial_rows, job, trials, chosen)
             if stop.is_set():
                 return  # an interrupted fit may have ended too early
             self.journal.add([{"kind": "row", "run": self.journal.run, **row} for row in rows])
@@ -189,13 +197,14 @@ class _Desk(NamedTuple):
             self.display.advance(job.work()[1] * len(trials), len(trials))
         if self.views.is_missing(job) and not stop.is_set():
             self.display.doing(job.label, "computing the view of a model")
-            view = _view(job, chosen)
+            view = self.call(_view, job, chosen)
             if not stop.is_set():
                 self.views.add(job, view)
         if errors:
             spent = time.perf_counter() - start
             mean = f"error {np.mean(errors):.1f} %"
-            self.display.say(f"{job.label}: {mean}, {len(errors)} trials in {spent:.1f} s")
+            counted = f"{len(errors)} trial{'' if len(errors) == 1 else 's'}"
+            self.display.say(f"{job.label}: {mean}, {counted} in {spent:.1f} s")
 
     def _choose(self, job: Job, stop: threading.Event) -> dict[str, Any]:
         """The parameters that all trials have, from the file if they are there."""
@@ -205,7 +214,7 @@ class _Desk(NamedTuple):
         line = self.journal.lines.get(key)
         if line is None:
             self.display.doing(job.label, "choosing parameters")
-            choice = choose(job.method, job.data, job.study.protocol, job.study.seed)
+            choice = self.call(choose, job.method, job.data, job.study.protocol, job.study.seed)
             line = {
                 "kind": "choice", "run": self.journal.run, **job.place,
                 "parameters": choice.parameters, "error": round(choice.error, 4),
@@ -228,6 +237,8 @@ def _trial_rows(job: Job, trials: Sequence[int], chosen: dict[str, Any]) -> list
             "estimator": job.method.estimator, "parameters": outcome.parameters,
             "fit_seconds": round(outcome.fit_seconds, 4),
             "predict_seconds": round(outcome.predict_seconds, 4),
+            "decision_seconds": float(f"{outcome.decision_seconds:.4g}"),
+            "model_bytes": outcome.model_bytes,
             "cells": outcome.cells, "predict_cells": outcome.predict_cells,
             "source": job.data.source, "protocol": job.protocol,
             "key": job.key("trial", trial),

@@ -43,12 +43,23 @@ EMPTY = Cell("")
 
 
 class Table(NamedTuple):
-    """A table, with lines below it."""
+    """A table, with lines below it.
+
+    Attributes
+    ----------
+    title : str
+    columns : list of str
+    rows : list of lists of Cell
+    notes : list of str
+    legend : dict
+        What columns, rows or marks mean that are called by abbreviations.
+    """
 
     title: str
     columns: list[str]
     rows: list[list[Cell]]
     notes: list[str]
+    legend: Mapping[str, str] = {}
 
     def texts(self) -> list[list[str]]:
         """The texts of the cells."""
@@ -130,11 +141,11 @@ def register_table(
         returns a `Table`.
     drawings : callable, optional
         Called with the rows, returns a list of `Drawing`.  By default the mean ranks of the
-        methods, where there are enough data sets.
+        methods, where there are enough data sets, and errors against time and size.
     entries : callable, optional
         Called with the rows, returns what `--json` prints of them.
     """
-    _PRESENTATIONS[name] = Presentation(table, drawings or rank_drawings, entries)
+    _PRESENTATIONS[name] = Presentation(table, drawings or standard_drawings, entries)
 
 
 def table_names() -> list[str]:
@@ -183,7 +194,29 @@ def plain_table(rows: Sequence[Line], failures: Sequence[Line] = ()) -> Table:
         for dataset in dict.fromkeys(dataset for dataset, _ in places)
     ]
     notes = [*protocol_notes(crossed), *source_notes(rows), *failure_notes(failures)]
-    return Table(TITLE, ["data set", *methods], lines, notes)
+    return Table(TITLE, ["data set", *methods], lines, notes, method_legend(rows))
+
+
+def method_legend(rows: Iterable[Line]) -> dict[str, str]:
+    """For each method its estimator, what that is, and the options that it is named after."""
+    from inspect import getdoc
+
+    from warplearn.catalogue import estimator_class
+
+    found: dict[str, Line] = {}
+    for row in rows:
+        found.setdefault(row["method"], row)
+    legend = {}
+    for method, row in found.items():
+        name = row["estimator"]
+        try:
+            said = (getdoc(estimator_class(name)) or "").split("\n\n")[0]
+        except (ImportError, KeyError, ValueError):  # of a class, or a package, that is not here
+            said = ""
+        options = [v for v in row.get("parameters", {}).values() if isinstance(v, str)]
+        parts = [name, " ".join(said.split()), f"options: {', '.join(options)}" if options else ""]
+        legend[method] = "; ".join(part.rstrip(".") for part in parts if part) + "."
+    return legend
 
 
 def entry_cell(entry: Entry | None, failed: bool = False) -> Cell:
@@ -258,28 +291,68 @@ def rank_drawings(rows: Sequence[Line]) -> list[Drawing]:
     return [Drawing({"": display.plot}, (6.4, 1.2 + 0.3 * -(-len(methods) // 2)), caption)]
 
 
+_COSTS = {
+    "size of the model": ("model_bytes", 1e-3, "kilobytes"),
+    "time of a decision": ("decision_seconds", 1e6, "microseconds"),
+    "time of training": ("fit_seconds", 1.0, "seconds"),
+}
+
+
+def trade_off_drawings(rows: Sequence[Line]) -> list[Drawing]:
+    """Mean errors against size and time, where the rows have them."""
+    from warplearn.plotting import TradeOffDisplay
+
+    errors, methods, names = mean_errors(rows)
+    if len(methods) < 2 or not names:
+        return []
+    panels = {}
+    for title, (key, factor, unit) in _COSTS.items():
+        costs = [
+            [row.get(key) or 0.0 for row in rows if row["method"] == m and row["dataset"] in names]
+            for m in methods
+        ]
+        if all(min(each) > 0 for each in costs):
+            means = [factor * float(np.exp(np.mean(np.log(each)))) for each in costs]
+            panels[title] = TradeOffDisplay(methods, errors.mean(axis=0), means, unit).plot
+    few = f"over {len(names)} data sets" if len(names) > 1 else f"on {names[0]}"
+    caption = (
+        f"Mean error {few} against what a method takes (geometric means). Further left is smaller "
+        "or quicker, further down more accurate; the line joins methods that no other one beats in "
+        "both. Times of the first run include compiling."
+    )
+    return [Drawing(panels, (4.0, 4.2), caption)] if panels else []
+
+
+def standard_drawings(rows: Sequence[Line]) -> list[Drawing]:
+    """Ranks, and errors against time and size."""
+    return [*rank_drawings(rows), *trade_off_drawings(rows)]
+
+
 def details_table(rows: Sequence[Line]) -> Table:
     """Times, cells and parameters of each method on each data set."""
     lines = []
     for (name, method), entry in summarize(rows).items():
         own = [row for row in rows if (row["dataset"], row["method"]) == (name, method)]
         train_error, *costs = (
-            float(np.mean([row[key] for row in own]))
-            for key in ("train_error", "fit_seconds", "predict_seconds", "cells")
-        )
+            float(np.mean([row.get(key) or 0.0 for row in own]))
+            for key in (
+                "train_error", "fit_seconds", "predict_seconds", "decision_seconds", "model_bytes",
+                "cells",
+            )
+        )  # fmt: skip
         chosen = own[0].get("parameters", {})
         lines.append([
             Cell(name), Cell(method), entry_cell(entry),
             Cell(f"{train_error:.1f}", train_error), Cell(str(entry.trials), entry.trials),
-            *(Cell(f"{cost:.3g}", cost) for cost in costs),
+            *(Cell(f"{cost:.3g}", cost) if cost else EMPTY for cost in costs),
             Cell(own[0].get("protocol", "")), Cell(own[0].get("source", "")),
             Cell(", ".join(f"{key}={value}" for key, value in chosen.items())),
         ])  # fmt: skip
     columns = [
         "data set", "method", "error, %", "training error, %", "trials", "fit, s", "predict, s",
-        "cells", "protocol", "source", "parameters",
+        "a decision, s", "model, bytes", "cells", "protocol", "source", "parameters",
     ]  # fmt: skip
-    return Table("Means over trials", columns, lines, [])
+    return Table("Means over trials", columns, lines, [], method_legend(rows))
 
 
 register_table("plain", plain_table)

@@ -17,6 +17,7 @@ from sklearn.model_selection import LeaveOneOut, StratifiedKFold
 
 from warplearn.experiments.cells import prediction_cells, training_cells
 from warplearn.experiments.data import Data
+from warplearn.experiments.measuring import decision_seconds, file_size
 from warplearn.experiments.spec import Method, Protocol
 from warplearn.model_selection import fit_many, predict_many
 
@@ -44,13 +45,29 @@ class Choice(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The result of a trial; errors in percent, cells of all and of the test series' prediction."""
+    """The result of a trial.
+
+    Attributes
+    ----------
+    error, train_error : float
+        In percent.
+    parameters : dict
+    fit_seconds, predict_seconds : float
+    decision_seconds : float
+        Of a test series, when all are predicted at once in one thread.
+    model_bytes : int, optional
+        Of the model file; None if there can be none.
+    cells, predict_cells : int
+        Of everything, and of the prediction of the test series.
+    """
 
     error: float
     train_error: float
     parameters: dict[str, Any]
     fit_seconds: float
     predict_seconds: float
+    decision_seconds: float
+    model_bytes: int | None
     cells: int
     predict_cells: int
 
@@ -164,12 +181,15 @@ def _judge(
         wrong += int((labels != data.y[test]).sum())
         wrong_train += inside[best]
         judging += prediction_cells(group[best], lengths[test], lengths[train])
+    spent = time.perf_counter() - start
     outcome = Outcome(
         error=100 * wrong / sum(len(fold.test) for fold in folds),
         train_error=100 * wrong_train / sum(len(fold.train) for fold in folds),
         parameters={},
         fit_seconds=0.0,
-        predict_seconds=time.perf_counter() - start,
+        predict_seconds=spent,
+        decision_seconds=decision_seconds(group[best], data.X[test]),
+        model_bytes=file_size(group[best]),
         cells=training + judging,
         predict_cells=judging,
     )

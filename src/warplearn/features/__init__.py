@@ -4,11 +4,8 @@
 `ElasticFeatureRegressor` are ridge regressions on these.
 """
 
-from warplearn.features.models import (
-    ElasticFeatureClassifier,
-    ElasticFeatureRegressor,
-    Shrinkage,
-)
+from warplearn.features.base import Shrinkage
+from warplearn.features.models import ElasticFeatureClassifier, ElasticFeatureRegressor
 from warplearn.features.transformer import ElasticFeatures, Filter
 
 __all__ = [

@@ -80,6 +80,20 @@ class Filter(NamedTuple):
     channels: NDArray[np.int64]
 
 
+class Standardized(NamedTuple):
+    """Series as filters slide along them.
+
+    Attributes
+    ----------
+    values : array (cases, representations, channels, time), float32
+        Standardized, and 0 behind the end of a series.
+    lengths : array (cases, representations)
+    """
+
+    values: NDArray[np.float32]
+    lengths: NDArray[np.int64]
+
+
 @dataclass(repr=False, eq=False)
 class FilterSettings(CheckedState, BaseEstimator):
     """The parameters that `ElasticFeatures` and the models on them share.
@@ -233,15 +247,15 @@ class ElasticFeatures(TransformerMixin, FilterSettings):
         values = X.values.astype(np.float64)
         return [REPRESENTATIONS[name](values, X.lengths) for name in self._distinct]
 
-    def _standardized(self, X: SeriesCollection) -> tuple[Array, Array]:
-        """Standardized representations (cases, representations, channels, time), and lengths."""
+    def standardized(self, X: SeriesCollection) -> Standardized:
+        """Represent and standardize series, for `pooled`."""
         shape = (len(X), len(self._distinct), X.n_channels, X.max_length)
         values, lengths = np.empty(shape, np.float32), np.empty(shape[:2], np.int64)
         for r, (represented, ends) in enumerate(self._represent(X)):
             scaled = (represented - self.means_[r]) / self.scales_[r]
             values[:, r] = np.where(within(scaled, ends), scaled, 0).transpose(0, 2, 1)
             lengths[:, r] = ends
-        return values, lengths
+        return Standardized(values, lengths)
 
     def _draw_groups(
         self, X: SeriesCollection, count: int, rng: np.random.RandomState
@@ -294,7 +308,7 @@ class ElasticFeatures(TransformerMixin, FilterSettings):
         for of in self._same_elasticity():
             distinct, which = np.unique(cases[of], return_inverse=True)
             outputs, positions = window_outputs(
-                int(self.elasticities_[of.start]), *self._standardized(X[distinct]),
+                int(self.elasticities_[of.start]), *self.standardized(X[distinct]),
                 self.groups_[of], self.channels_, self.weights_, which,
             )  # fmt: skip
             at = (quantiles[of] * positions[:, None]).astype(np.int64)
@@ -321,20 +335,72 @@ class ElasticFeatures(TransformerMixin, FilterSettings):
         check_is_fitted(self)
         self._check_state()
         collection = check_series(self, X, reset=False)
-        poolings = sum(POOLINGS[name] for name in self.poolings)
-        per_group = GROUP * len(self.poolings)
-        features = np.empty((len(collection), per_group * len(self.groups_)), np.float32)
+        width = self.features_per_group * len(self.groups_)
+        features = np.empty((len(collection), width), np.float32)
         for cases in chunks(collection):
-            values, lengths = self._standardized(collection[cases])
+            standardized = self.standardized(collection[cases])
             for of in self._same_elasticity():
-                pooled_outputs(
-                    int(self.elasticities_[of.start]), poolings, values, lengths,
-                    self.groups_[of], self.channels_, self.weights_, self.biases_[of],
-                    features[cases], of.start * per_group, self.n_jobs,
-                )  # fmt: skip
+                first = of.start * self.features_per_group
+                self._pool(standardized, of, features[cases], first)
             if self.verbose:
                 print(f"ElasticFeatures: {cases.stop} of {len(collection)} series")
         return features
+
+    def pooled(self, standardized: Standardized, groups: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Features of some groups of filters of the same elasticity.
+
+        Parameters
+        ----------
+        standardized : Standardized
+            The series, as `standardized` returns them.
+        groups : array of int
+
+        Returns
+        -------
+        array of shape (cases, features of these groups), float32
+        """
+        shape = (len(standardized.values), self.features_per_group * len(groups))
+        features = np.empty(shape, np.float32)
+        self._pool(standardized, groups, features)
+        return features
+
+    def _pool(
+        self,
+        standardized: Standardized,
+        groups: slice | NDArray[np.int64],
+        features: NDArray[np.float32],
+        first: int = 0,
+    ) -> None:
+        """Write features of groups of the same elasticity to columns `first`, ... of a table."""
+        pooled_outputs(
+            int(self.elasticities_[groups][0]), sum(POOLINGS[name] for name in self.poolings),
+            standardized.values, standardized.lengths, self.groups_[groups], self.channels_,
+            self.weights_, self.biases_[groups], features, first, self.n_jobs,
+        )  # fmt: skip
+
+    @property
+    def features_per_group(self) -> int:
+        """How many features the eight filters of a group have."""
+        return GROUP * len(self.poolings)
+
+    def families(self) -> list[tuple[tuple[int, int], NDArray[np.int64]]]:
+        """The families of filters that are not empty.
+
+        Filters of the same elasticity that slide along the same representation are a family.
+
+        Returns
+        -------
+        list of (place, groups)
+            The place is the index of the elasticity, of `elasticities` in ascending order, and
+            that of the representation.
+        """
+        rows = np.searchsorted(np.unique(self.elasticities), self.elasticities_)
+        places = np.column_stack([rows, self.groups_[:, windows.REPRESENTATION]])
+        distinct, members = np.unique(places, axis=0, return_inverse=True)
+        return [
+            ((int(row), int(column)), np.flatnonzero(members.ravel() == index))
+            for index, (row, column) in enumerate(distinct)
+        ]
 
     def _check_state(self, whole: bool = False) -> None:
         _check_names(self.poolings, POOLINGS, "poolings")

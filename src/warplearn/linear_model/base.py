@@ -9,6 +9,7 @@ classifiers, `TargetScale` for regressors).
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,11 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from warplearn._kernels.simd.threads import limits_blas
 from warplearn.base import check_not_negative
 from warplearn.elastic.bands import resolve_band
 from warplearn.elastic.extent import columns_for
 from warplearn.elastic.streaming import ElasticStream
 from warplearn.linear_model.explanation import Explanation, contributions
+from warplearn.series.chunks import mapped
 from warplearn.training.data import TrainingSet
 from warplearn.training.estimator import Context, GradientEstimator
 from warplearn.training.plan import Model, Plan, Start
@@ -143,15 +146,19 @@ class ElasticLinearModel(GradientEstimator):
         outputs = (scores + self.intercept_) @ readout.mix + readout.offset
         return outputs[:, 0] if outputs.shape[1] == 1 else outputs
 
-    def _outputs(self, X: Any) -> NDArray[Any]:
-        return self._combined(self._scores(*self._operands(X)))
+    @limits_blas
+    def _from_scores(self, read: Callable[[NDArray[Any]], NDArray[Any]], X: Any) -> NDArray[Any]:
+        """What a function makes of the scores of all matrices, for each series."""
+        series, operands = self._operands(X)
+        return mapped(lambda some: read(operands.scores(some)), series)
 
     def explain(self, X: Any) -> Explanation:
         """How much each time step (and channel) contributes to the outputs.
 
         The contribution of a time step is the sum of `x_i w_ij` over the cells (i, j) of its row
         on the active path.  Contributions and `bias` add up to the decision value of a classifier,
-        or to the prediction of a regressor.
+        or to the prediction of a regressor.  Where the path has several cells in a row, the time
+        step is counted several times; `climbing` says how much of its contribution is due to that.
 
         Parameters
         ----------
@@ -160,17 +167,20 @@ class ElasticLinearModel(GradientEstimator):
         Returns
         -------
         Explanation
-            `contributions`, an array (cases, time) or (cases, channels, time), 0 behind the end of
-            a series, and `bias`, a number; with several outputs (more than two classes, or several
-            targets) both have a first axis for them.
+            `contributions` and `climbing`, arrays (cases, time) or (cases, channels, time), 0
+            behind the end of a series, and `bias`, a number; with several outputs (more than two
+            classes, or several targets) all have a first axis for them.
         """
-        series, W, band = self._operands(X)
+        series, operands = self._operands(X)
         readout = self._context.readout
-        by_output = contributions(series, W, band, readout.mix, self.n_jobs)
+        length = min(series.max_length, operands.W.shape[1])
+        total, climbing = mapped(
+            lambda some: contributions(some, operands, readout.mix, length), series, axis=2
+        )
         bias = self.intercept_ @ readout.mix + readout.offset
-        if len(by_output) == 1:
-            return Explanation(by_output[0], float(bias[0]))
-        return Explanation(by_output, bias)
+        if len(total) == 1:
+            return Explanation(total[0], float(bias[0]), climbing[0])
+        return Explanation(total, bias, climbing)
 
     def stream(self, n_streams: int = 1) -> ElasticStream:
         """An online scorer that takes one sample at a time (see `ElasticStream`).

@@ -41,10 +41,12 @@ class ElasticLinearClassifier(TrainedClassifier, ElasticLinearModel):
     init_scale : float, default=0.01
         Initial weights are uniform in [-init_scale, init_scale].
     class_weight : dict or "balanced", optional
+        Weights of the classes, by default 1; "balanced" makes them inverse to the frequencies.
 
     Attributes
     ----------
     classes_ : array
+        The labels, sorted.
     polarity_ : Polarity
         How scores of the matrices combine to decision values.
     """
@@ -88,12 +90,11 @@ class ElasticLinearClassifier(TrainedClassifier, ElasticLinearModel):
 
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Decision values: positive for `classes_[1]`, or one column for each class."""
-        return self._outputs(X)
+        return self._from_scores(self._combined, X)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each series."""
-        decisions = self._outputs(X)
-        return self.classes_[self.polarity_.classes_of(decisions)]
+        return self._from_scores(self.predict_from_scores, X)
 
     def predict_from_scores(self, scores: NDArray[Any]) -> NDArray[Any]:
         """The classes that elastic inner products with `matrices_`, computed elsewhere, mean."""

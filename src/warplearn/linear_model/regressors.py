@@ -69,6 +69,7 @@ class ElasticLinearRegression(TrainedRegressor, ElasticLinearModel):
     Parameters
     ----------
     loss : {"squared_error", "absolute_error", "huber"}, default="squared_error"
+        What is minimized, summed over the training series.
     epsilon : float, default=1.35
         Where the Huber loss changes from squared to absolute, in deviations of the target.
     learning_rate_init : float, default=0.01
@@ -80,7 +81,9 @@ class ElasticLinearRegression(TrainedRegressor, ElasticLinearModel):
     solver : {"adam", "momentum", "sgd"} or solver, default="adam"
         How steps are made; those other than "sgd" need a `batch_size`.
     monitor : {"loss"}, default="loss"
+        Training stops when the risk has not fallen by more than `tol`.
     n_iter_no_change : int, default=30
+        Epochs without progress after which training stops.
     init_scale : float, default=0.01
         Initial weights are uniform in [-init_scale, init_scale].
 
@@ -89,6 +92,7 @@ class ElasticLinearRegression(TrainedRegressor, ElasticLinearModel):
     coef_ : array (targets, n, m), or (targets, n, m, channels)
         Weight matrices, for standardized targets.
     intercept_ : array (targets,)
+        The bias of each target.
     target_mean_, target_scale_ : arrays (targets,)
         Predictions are `(scores + intercept_) * target_scale_ + target_mean_`.
 
@@ -140,7 +144,7 @@ class ElasticLinearRegression(TrainedRegressor, ElasticLinearModel):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The targets of each series, an array (cases,) or (cases, targets) like y in `fit`."""
-        return self.predict_from_scores(self._scores(*self._operands(X)))
+        return self._from_scores(self.predict_from_scores, X)
 
     def predict_from_scores(self, scores: NDArray[Any]) -> NDArray[Any]:
         """The targets that elastic inner products with `matrices_`, computed elsewhere, mean."""

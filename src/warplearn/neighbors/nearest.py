@@ -75,9 +75,17 @@ class _DTWNeighbors(CheckedState, BaseEstimator):
         raise NotImplementedError
 
     def _remember(self, X: SeriesCollection, targets: Array) -> None:
-        """Keep copies of series and targets, and choose the band."""
+        """Keep copies of series and targets, and choose the band.
+
+        Of series that are read in chunks, only the way to read them is kept.
+        """
         resolve_distance(self.cost)
-        self._values, self._lengths = np.array(X.values), np.array(X.lengths)
+        self.__dict__.pop("_stored", None)
+        if X.in_memory and X.blocks is None:
+            self._values = np.array(X.values)
+        else:
+            self._stored, self._values = X, np.empty((0, 1, X.n_channels))
+        self._lengths = np.array(X.lengths)
         self._targets = np.array(targets)
         if not isinstance(self.band, (Sequence, np.ndarray)) or isinstance(self.band, str):
             self.band_ = self.band
@@ -112,7 +120,7 @@ class _DTWNeighbors(CheckedState, BaseEstimator):
         check_is_fitted(self)
         self._check_state()
         return nearest_neighbors(
-            SeriesCollection(self._values, self._lengths),
+            self._training_series(),
             None if X is None else check_series(self, X, reset=False),
             self.n_neighbors if n_neighbors is None else n_neighbors,
             self.band_,
@@ -123,8 +131,15 @@ class _DTWNeighbors(CheckedState, BaseEstimator):
 
     _fitted_by = "_values"
 
+    def _training_series(self) -> SeriesCollection:
+        stored = getattr(self, "_stored", None)
+        return SeriesCollection(self._values, self._lengths) if stored is None else stored
+
     def _check_state(self, whole: bool = False) -> None:
         channels = check_fitted_count(self, "n_channels_in_")
+        if getattr(self, "_stored", None) is not None:
+            check_fitted_array(self, "_targets", (len(self._training_series()),), "fi")
+            return
         values = check_fitted_array(self, "_values", (None, None, channels))
         lengths = check_fitted_array(self, "_lengths", (len(values),), "i")
         check_fitted_array(self, "_targets", (len(values),), "fi")
@@ -251,6 +266,29 @@ class DTWNeighborsClassifier(ClassifierMixin, _DTWNeighbors):
         codes = self._vote(self.search(X))
         labels: Array = self.classes_[codes]
         return labels
+
+    def class_distances(self, X: Any) -> Array:
+        """Distance of each series to the nearest training series of each class.
+
+        Parameters
+        ----------
+        X : series collection
+
+        Returns
+        -------
+        array of shape (cases, classes)
+        """
+        check_is_fitted(self)
+        self._check_state()
+        series = check_series(self, X, reset=False)
+        known = SeriesCollection(self._values, self._lengths)
+        of_class = [
+            nearest_neighbors(
+                known[self._targets == c], series, 1, self.band_, cost=self.cost, n_jobs=self.n_jobs
+            ).distances[:, 0]
+            for c in range(len(self.classes_))
+        ]
+        return np.stack(of_class, axis=1)
 
     def predict_proba(self, X: Any) -> Array:
         """Shares of the votes.

@@ -151,6 +151,28 @@ class _PrototypeClassifier(CheckedState, ClassifierMixin, BaseEstimator):
         winners, _ = nearest(collection, centres, local, band, self.n_jobs)
         return self.prototype_labels_[winners]
 
+    def class_distances(self, X: Any) -> Array:
+        """Distance of each series to the nearest prototype of each class.
+
+        Parameters
+        ----------
+        X : series collection
+
+        Returns
+        -------
+        array of shape (cases, classes)
+        """
+        check_is_fitted(self)
+        self._check_state()
+        local, traits = resolve_distance(self.cost)
+        centres, collection, band = centres_and_series(self, self.prototypes_, X)
+        of_class = [
+            nearest(collection, centres[self.prototype_labels_ == c], local, band, self.n_jobs)[1]
+            for c in self.classes_
+        ]
+        costs = np.stack(of_class, axis=1)
+        return np.sqrt(costs) if traits.root else costs
+
 
 @dataclass(repr=False, eq=False)
 class NearestPrototypeClassifier(_PrototypeClassifier):

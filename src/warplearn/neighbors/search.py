@@ -20,7 +20,7 @@ from warplearn.averaging.objective import Array
 from warplearn.elastic.bands import Band, BandLike, cells_of_grids, resolve_band
 from warplearn.elastic.costs import resolve_distance
 from warplearn.elastic.warping import pairwise_dtw_blocks
-from warplearn.series.chunks import chunks
+from warplearn.series.chunks import chunks, total
 from warplearn.series.collection import SeriesCollection, common_dtype
 from warplearn.series.symbols import Alphabet
 
@@ -84,7 +84,7 @@ def nearest_neighbors(
     >>> result.indices, result.distances
     (array([[0]]), array([[1.]]))
     """
-    local, _ = resolve_distance(cost)
+    resolve_distance(cost)
     among = SeriesCollection.of(X, alphabet=alphabet)
     asked = among
     if queries is not None:
@@ -101,11 +101,46 @@ def nearest_neighbors(
             f"from, but n_neighbors = {n_neighbors}, n_samples_fit = {len(among)}"
         )
     resolved = resolve_band(band, among.lengths, asked.lengths)
-    skip = np.arange(len(asked)) if queries is None else np.full(len(asked), -1)
-    search = _Search(among, asked, skip, n_neighbors, verbose)
-    if isinstance(local, Squared):
-        return search.by_bounds(resolved, n_jobs)
-    return search.by_all_distances(band, cost, n_jobs)
+    search = _Search(
+        n_neighbors, cost, band, resolved, common_dtype(among, asked), queries is None,
+        n_jobs, verbose,
+    )  # fmt: skip
+    return search.among(among, asked)
+
+
+class _Best(NamedTuple):
+    """The nearest so far, the nearest first.
+
+    Attributes
+    ----------
+    costs, indices : arrays (queries, neighbours)
+        Summed squared costs, or distances by another cost; infinity where there are no more.
+    computed, total : int
+        Cells that were computed to find them, and that the grids have.
+    """
+
+    costs: Array
+    indices: NDArray[np.int64]
+    computed: int
+    total: int
+
+    def first(self, count: int) -> _Best:
+        """The nearest of these, sorted; of equals those that come first."""
+        order = self.costs.argsort(axis=1, kind="stable")[:, :count]
+        return self._replace(
+            costs=np.take_along_axis(self.costs, order, axis=1),
+            indices=np.take_along_axis(self.indices, order, axis=1),
+        )
+
+    def merged(self, other: _Best) -> _Best:
+        """The nearest of both; of equals those of the first, whose indices are smaller."""
+        both = _Best(
+            np.concatenate([self.costs, other.costs], axis=1),
+            np.concatenate([self.indices, other.indices], axis=1),
+            self.computed + other.computed,
+            self.total + other.total,
+        )
+        return both.first(self.costs.shape[1])
 
 
 class _Search(NamedTuple):
@@ -113,57 +148,112 @@ class _Search(NamedTuple):
 
     Attributes
     ----------
-    among, asked : SeriesCollection
-        The candidates and the queries.
-    skip : array (queries,)
-        A series that is no candidate for the query, or -1.
-    n_neighbors, verbose : int
+    n_neighbors : int
+    cost : str or local score
+    band : as users give it
+    resolved : Band or None
+    dtype : dtype
+        What distances are computed in.
+    within : bool
+        Whether queries are the candidates, and none is a neighbour of its own.
+    n_jobs, verbose : int or None
     """
 
-    among: SeriesCollection
-    asked: SeriesCollection
-    skip: NDArray[np.int64]
     n_neighbors: int
+    cost: Any
+    band: BandLike
+    resolved: Band | None
+    dtype: Any
+    within: bool
+    n_jobs: int | None
     verbose: int
 
-    def by_bounds(self, band: Band | None, n_jobs: int | None) -> NearestNeighbors:
-        """With the squared cost: sort candidates by a lower bound, and stop early."""
-        dtype = common_dtype(self.among, self.asked)
-        among, asked = self.among.astype(dtype), self.asked.astype(dtype)
-        blocks, done = [], 0
-        for cases in chunks(asked):
-            some = asked[cases]
-            block = nearest(
-                among.values, among.lengths, some.values, some.lengths, self.n_neighbors,
-                band=band, skip=self.skip[cases], n_jobs=n_jobs,
+    @property
+    def by_bounds(self) -> bool:
+        """Whether lower bounds can be used, which are those of the squared cost."""
+        return isinstance(resolve_distance(self.cost)[0], Squared)
+
+    def among(self, X: SeriesCollection, asked: SeriesCollection) -> NearestNeighbors:
+        """The nearest of all series X to each query."""
+        if asked.engine is not None:
+            asked = asked[:]
+        if X.in_memory:
+            best = self.best_of(X, np.arange(len(X)), asked)
+        else:
+            best = total(
+                lambda some, own: self.best_of(some, own, asked),
+                X, np.arange(len(X)), plus=_Best.merged,
             )  # fmt: skip
-            blocks.append(block)
+        distances = np.sqrt(best.costs) if self.by_bounds else best.costs
+        return NearestNeighbors(distances, best.indices, best.computed, best.total - best.computed)
+
+    def best_of(
+        self, X: SeriesCollection, own: NDArray[np.int64], asked: SeriesCollection
+    ) -> _Best:
+        """The nearest of some series, whose indices are `own`, to each query."""
+        X, done = X.astype(self.dtype), 0
+        search = self._by_bounds if self.by_bounds else self._by_all_distances
+        results = []
+        for cases in chunks(asked):
+            some = asked[cases].astype(self.dtype)
+            skip = np.full(len(some), -1)
+            if self.within:
+                number = np.arange(len(asked))[cases]
+                place = np.searchsorted(own, number).clip(max=len(own) - 1)
+                skip = np.where(own[place] == number, place, -1)
+            best = self._padded(search(X, some, skip))
+            results.append(best._replace(indices=own[best.indices]))
             done += len(some)
-            self._report(done, block.computed / block.total)
-        computed, total = sum(b.computed for b in blocks), sum(b.total for b in blocks)
-        return NearestNeighbors(
-            np.sqrt(np.concatenate([b.costs for b in blocks])),
-            np.concatenate([b.indices for b in blocks]),
-            computed,
-            total - computed,
+            if self.verbose:
+                share = best.computed / max(best.total, 1)
+                print(
+                    f"nearest_neighbors: {done} of {len(asked)} queries, {share:.1%} of the cells"
+                )
+        return _Best(
+            np.concatenate([best.costs for best in results]),
+            np.concatenate([best.indices for best in results]),
+            sum(best.computed for best in results),
+            sum(best.total for best in results),
         )
 
-    def by_all_distances(self, band: BandLike, cost: Any, n_jobs: int | None) -> NearestNeighbors:
-        """With any cost: compute all distances, a few queries at a time, and sort them."""
-        distances, indices = [], []
-        for rows, block in pairwise_dtw_blocks(self.asked, self.among, band, cost, n_jobs=n_jobs):
-            skip = self.skip[rows]
-            own = np.flatnonzero(skip >= 0)
-            block[own, skip[own]] = np.inf
-            order = block.argsort(axis=1, kind="stable")[:, : self.n_neighbors]
-            distances.append(np.take_along_axis(block, order, axis=1))
-            indices.append(order.astype(np.int64))
-            self._report(rows.stop, 1.0)
-        resolved = resolve_band(band, self.among.lengths, self.asked.lengths)
-        cells = cells_of_grids(self.among.lengths, self.asked.lengths, resolved)
-        return NearestNeighbors(np.concatenate(distances), np.concatenate(indices), cells, 0)
+    def _padded(self, best: _Best) -> _Best:
+        """As many places as there are neighbours wanted, of infinite cost where there are none."""
+        missing = ((0, 0), (0, self.n_neighbors - best.costs.shape[1]))
+        return best._replace(
+            costs=np.pad(best.costs, missing, constant_values=np.inf),
+            indices=np.pad(best.indices, missing),
+        )
 
-    def _report(self, done: int, share: float) -> None:
-        if self.verbose:
-            of = len(self.asked)
-            print(f"nearest_neighbors: {done} of {of} queries, {share:.1%} of the cells")
+    def _by_bounds(
+        self, X: SeriesCollection, asked: SeriesCollection, skip: NDArray[np.int64]
+    ) -> _Best:
+        """With the squared cost: sort candidates by a lower bound, and stop early."""
+        # The kernel fills all places: of few series it finds all, and the query itself is dropped.
+        few = len(X) - self.within < self.n_neighbors
+        count = min(self.n_neighbors + self.within, len(X)) if few else self.n_neighbors
+        found = _Best(*nearest(
+            X.values, X.lengths, asked.values, asked.lengths, count,
+            band=self.resolved, skip=None if few else skip, n_jobs=self.n_jobs,
+        ))  # fmt: skip
+        if few:
+            found.costs[found.indices == skip[:, None]] = np.inf
+        return found.first(self.n_neighbors) if few else found
+
+    def _by_all_distances(
+        self, X: SeriesCollection, asked: SeriesCollection, skip: NDArray[np.int64]
+    ) -> _Best:
+        """With any cost: compute all distances, a few queries at a time, and sort them."""
+        every = np.arange(len(X))
+        parts = []
+        for rows, block in pairwise_dtw_blocks(asked, X, self.band, self.cost, n_jobs=self.n_jobs):
+            own = np.flatnonzero(skip[rows] >= 0)
+            block[own, skip[rows][own]] = np.inf
+            indices = np.broadcast_to(every, block.shape)
+            parts.append(_Best(block, indices, 0, 0).first(self.n_neighbors))
+        cells = cells_of_grids(X.lengths, asked.lengths, self.resolved)
+        return _Best(
+            np.concatenate([part.costs for part in parts]),
+            np.concatenate([part.indices for part in parts]),
+            cells,
+            cells,
+        )

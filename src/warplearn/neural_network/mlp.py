@@ -20,6 +20,7 @@ from scipy.special import expit, log_softmax, softmax
 
 from warplearn._kernels.drivers.evaluate import evaluate
 from warplearn._kernels.recursion.local import Product
+from warplearn._kernels.simd.threads import limits_blas
 from warplearn.base import (
     TargetScale,
     check_array_of,
@@ -30,7 +31,7 @@ from warplearn.documentation import with_parameters_of
 from warplearn.elastic.bands import resolve_band
 from warplearn.elastic.extent import columns_for
 from warplearn.registry import check_choice
-from warplearn.series.scaling import standardized
+from warplearn.series.chunks import mapped
 from warplearn.training.data import TrainingSet
 from warplearn.training.estimator import Context, GradientEstimator
 from warplearn.training.losses import Softmax, SquaredError
@@ -97,6 +98,7 @@ class ElasticMLP(GradientEstimator):
         Units of the hidden layers.  Those of the first are elastic, each with a weight matrix;
         further layers are dense.
     activation : {"tanh", "sigmoid", "relu"}, default="tanh"
+        Activation of the hidden units.
     learning_rate_init : float, default=0.01
         Initial learning rate.
     learning_rate : {"constant", "decay", "invscaling"} or schedule, default="constant"
@@ -106,15 +108,18 @@ class ElasticMLP(GradientEstimator):
     batch_size : int, optional, default=16
         None is the incremental method, a step for each example.
     solver : {"adam", "momentum", "sgd"} or solver, default="adam"
+        How steps are made.
     max_iter : int, default=200
         Epochs at most.
     n_iter_no_change : int, default=30
+        Epochs without progress after which training stops.
 
     Attributes
     ----------
     coef_ : array (units, n, m), or (units, n, m, channels)
         Weight matrices of the elastic units.
     intercept_ : array (units,)
+        The bias of each elastic unit.
     dense_coefs_, dense_intercepts_ : lists of arrays
         Weights (inputs, outputs) and biases of the dense layers, the output layer last.
     mean_, scale_ : arrays (channels,)
@@ -167,7 +172,7 @@ class ElasticMLP(GradientEstimator):
             cases = cases[~np.isin(cases, held_out)]
             models = self._random_models(data, cases, len(targets), rng)
         else:
-            X = standardized(data.X, *scales)
+            X = data.standardized_with(scales)
             models = [self._model_from(start, data, len(targets))]
         columns = np.array([models[0].W.shape[2]])
         band = resolve_band(self.band, data.X.lengths[data.cases], columns)
@@ -282,14 +287,20 @@ class ElasticMLP(GradientEstimator):
     def _n_outputs(self) -> int:
         """Outputs of a fitted network."""
 
-    def _elastic_scores(self, X: Any) -> Array:
-        """Scores of the elastic units, before the activation."""
-        series, W, band = self._operands(X)
-        series = standardized(series, self.mean_, self.scale_)
-        return self._scores(series, W, band).astype(np.float64) + self.intercept_
+    def _scales(self) -> tuple[Array, Array]:
+        return self.mean_, self.scale_
+
+    @limits_blas
+    def _from_scores(self, read: Callable[[Array], Array], X: Any) -> Array:
+        """What a function makes of the scores of the elastic units, before the activation."""
+        series, operands = self._operands(X)
+        bias = self.intercept_
+        return mapped(lambda some: read(operands.scores(some).astype(np.float64) + bias), series)
 
     def _outputs(self, X: Any) -> Array:
-        scores = self._elastic_scores(X)
+        return self._from_scores(self._outputs_of, X)
+
+    def _outputs_of(self, scores: Array) -> Array:
         with np.errstate(over="ignore", invalid="ignore"):
             outputs = DenseLayers(self.activation).outputs(self._head_parameters(), scores)
         if not np.isfinite(outputs).all():
@@ -298,7 +309,7 @@ class ElasticMLP(GradientEstimator):
 
     def hidden_units(self, X: Any) -> Array:
         """What the elastic units make of each series, an array (cases, units)."""
-        return ACTIVATIONS[self.activation].value(self._elastic_scores(X))
+        return self._from_scores(ACTIVATIONS[self.activation].value, X)
 
 
 @with_parameters_of(ElasticMLP)
@@ -309,10 +320,12 @@ class ElasticMLPClassifier(TrainedClassifier, ElasticMLP):
     Parameters
     ----------
     class_weight : dict or "balanced", optional
+        Weights of the classes, by default 1; "balanced" makes them inverse to the frequencies.
 
     Attributes
     ----------
     classes_ : array
+        The labels, sorted.
 
     Examples
     --------
@@ -346,8 +359,9 @@ class ElasticMLPClassifier(TrainedClassifier, ElasticMLP):
 
     def predict(self, X: Any) -> Array:
         """The class of each series."""
-        codes = self._outputs(X).argmax(axis=1)
-        return self.classes_[codes]
+        return self._from_scores(
+            lambda scores: self.classes_[self._outputs_of(scores).argmax(axis=1)], X
+        )
 
     def predict_proba(self, X: Any) -> Array:
         """Probabilities of the classes."""
@@ -368,6 +382,7 @@ class ElasticMLPRegressor(TrainedRegressor, ElasticMLP):
     Attributes
     ----------
     target_mean_, target_scale_ : arrays (targets,)
+        Mean and deviation of the training targets.
     """
 
     def _loss(self) -> Any:

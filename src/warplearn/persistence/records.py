@@ -19,7 +19,7 @@ from sklearn.model_selection import (
 from warplearn.averaging.methods import Averaging, Descent, Gradient, Stochastic
 from warplearn.base import CheckedState, TargetScale, check_array_of
 from warplearn.elastic.costs import COSTS
-from warplearn.features.models import Shrinkage
+from warplearn.features.base import Shrinkage
 from warplearn.linear_model.polarity import Polarity
 from warplearn.linear_model.regressors import TargetReadout
 from warplearn.persistence.limits import ATTRIBUTE, demand, is_integer
@@ -177,9 +177,10 @@ def attributes_of(model: Any) -> dict[str, Any]:
     """Fitted attributes of an estimator."""
     parameters = model.get_params(deep=False)
     skipped = MADE_ANEW if isinstance(model, GridSearchCV) else set()
+    fitted = model._fitted_attributes() if isinstance(model, CheckedState) else vars(model)
     return {
         name: value
-        for name, value in vars(model).items()
+        for name, value in fitted.items()
         if name not in parameters and name not in skipped
     }
 

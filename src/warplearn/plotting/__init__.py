@@ -5,7 +5,12 @@ take what is computed already.  `plot` draws into the given axes or into new one
 in `ax_` and `figure_`.  Only `plot` needs matplotlib: `pip install 'warplearn[plot]'`.
 """
 
-from warplearn.plotting.comparisons import CriticalDifferenceDisplay, Ranking, rank_methods
+from warplearn.plotting.comparisons import (
+    CriticalDifferenceDisplay,
+    Ranking,
+    TradeOffDisplay,
+    rank_methods,
+)
 from warplearn.plotting.curves import ElasticityCurveDisplay, LearningCurveDisplay
 from warplearn.plotting.models import ClustersDisplay, ContributionsDisplay, WeightMatrixDisplay
 from warplearn.plotting.paths import AlignmentDisplay, WarpingPathDisplay
@@ -18,6 +23,7 @@ __all__ = [
     "ElasticityCurveDisplay",
     "LearningCurveDisplay",
     "Ranking",
+    "TradeOffDisplay",
     "WarpingPathDisplay",
     "WeightMatrixDisplay",
     "rank_methods",

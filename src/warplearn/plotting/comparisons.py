@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.stats import friedmanchisquare, rankdata, wilcoxon
 
-from warplearn.plotting.base import Array, Display
+from warplearn.plotting.base import FAINT, Array, Display
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -130,4 +130,55 @@ class CriticalDifferenceDisplay(Display):
             height = 0.5 - 0.25 * index
             ends = [ranks[first] - 0.03, ranks[last] + 0.03]
             ax.plot(ends, [height, height], color="tab:red", linewidth=3, solid_capstyle="round")
+        return self
+
+
+class TradeOffDisplay(Display):
+    """Errors of methods against what they cost, on a logarithmic scale.
+
+    A line joins the methods that no other one beats in both.
+
+    Parameters
+    ----------
+    names : sequence of str
+    errors, costs : arrays (methods,)
+        Costs are positive: seconds, bytes, or any other quantity that is better if it is less.
+    label : str
+        What the costs are.
+    """
+
+    def __init__(self, names: Sequence[str], errors: Any, costs: Any, label: str = "cost") -> None:
+        self.names, self.label = list(names), label
+        self.errors, self.costs = np.asarray(errors, float), np.asarray(costs, float)
+        if not self.errors.shape == self.costs.shape == (len(self.names),):
+            raise ValueError(
+                f"errors and costs must be arrays of {len(self.names)} numbers, one for each name, "
+                f"got shapes {self.errors.shape} and {self.costs.shape}"
+            )
+        if not (self.costs > 0).all():
+            raise ValueError(f"costs must be positive, got {self.costs.min():g}")
+
+    @property
+    def best(self) -> list[int]:
+        """The methods that no other one beats in both, the cheapest first."""
+        found: list[int] = []
+        for index in np.lexsort((self.errors, self.costs)):
+            if not found or self.errors[index] < self.errors[found[-1]]:
+                found.append(int(index))
+        return found
+
+    def plot(self, ax: Axes | None = None) -> TradeOffDisplay:
+        """Draw a point for each method; further left is cheaper, further down more accurate."""
+        ax = self._start(ax, (4.2, 3.8))
+        best = self.best
+        ax.plot(self.costs[best], self.errors[best], color=FAINT, linewidth=1, zorder=0)
+        for index, name in enumerate(self.names):
+            marker = "osD^vPX*<>"[index % 10]
+            ax.plot(self.costs[index], self.errors[index], marker, label=name, markersize=7)
+        ax.set(xscale="log", xlabel=self.label, ylabel="error, %")
+        ax.margins(0.12)
+        ax.set_ylim(bottom=min(0.0, float(self.errors.min())) - 0.04 * float(np.ptp(self.errors)))
+        ax.legend(
+            loc="upper center", bbox_to_anchor=(0.5, -0.2), ncol=2, fontsize="small", frameon=False
+        )
         return self

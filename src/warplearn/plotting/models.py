@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from warplearn.base import check_series
 from warplearn.elastic.functions import active_path
+from warplearn.explanation import decision_values, explain
 from warplearn.plotting.base import FAINT, PATH_COLOUR, Array, Display, new_axes, one_channel
 from warplearn.series.collection import SeriesCollection, single
 
@@ -89,25 +90,37 @@ class ContributionsDisplay(Display):
     Parameters
     ----------
     x, contributions : array (time,)
-    bias, decision : float
+    bias : float or None
+        None if contributions do not add up to the decision value.
+    decision : float
     title : str, optional
+    climbing : array (time,), optional
+        The part of `contributions` where the path climbs columns at a time step; drawn apart.
     """
 
     def __init__(
-        self, x: Any, contributions: Any, bias: float, decision: float, title: str = ""
+        self,
+        x: Any,
+        contributions: Any,
+        bias: float | None,
+        decision: float,
+        title: str = "",
+        climbing: Any = None,
     ) -> None:
-        self.x, self.contributions = x, contributions
+        self.x, self.contributions, self.climbing = x, contributions, climbing
         self.bias, self.decision, self.title = bias, decision, title
 
     @classmethod
     def from_estimator(
         cls, estimator: Any, x: Any, *, target: Any = None, channel: int = 0
     ) -> ContributionsDisplay:
-        """Explain the decision of a fitted elastic linear classifier.
+        """Explain the decision of a fitted classifier.
 
         Parameters
         ----------
-        estimator : elastic linear classifier
+        estimator : classifier
+            Of elastic linear classifiers contributions are exact; of others they are measured by
+            occlusion (see `warplearn.explain`).
         x : array (time,) or (channels, time), or sequence of symbols
         target : label, optional
             Of more than two classes, the one whose decision value is explained; by default the
@@ -115,10 +128,10 @@ class ContributionsDisplay(Display):
         channel : int
             What is shown of `x`; contributions are summed over channels.
         """
-        check_is_fitted(estimator, "coef_")
+        check_is_fitted(estimator)
         series = _checked(estimator, x)
-        contributions, bias = estimator.explain(series)
-        decisions = np.atleast_2d(estimator.decision_function(series))[0]
+        explanation = explain(estimator, series)
+        decisions = decision_values(estimator, series).reshape(-1)
         predicted = estimator.predict(series)[0]
         code = 0
         if len(decisions) > 1:
@@ -129,23 +142,40 @@ class ContributionsDisplay(Display):
                     f"target must be one of {estimator.classes_.tolist()}, got {target!r}"
                 )
             code = int(codes[0])
-            contributions, bias = contributions[code], bias[code]
-        own = contributions[0] if contributions.ndim == 2 else contributions[0].sum(axis=0)
+
+        def of_series(parts: Any) -> Any:
+            own = parts[code][0] if len(decisions) > 1 else parts[0]
+            return own if own.ndim == 1 else own.sum(axis=0)
+
+        bias = None if explanation.bias is None else float(np.ravel(explanation.bias)[code])
+        climbing = None if explanation.climbing is None else of_series(explanation.climbing)
         title = f"predicted {predicted}, decision value {decisions[code]:.3g}"
-        return cls(one_channel(series, channel), own, float(bias), float(decisions[code]), title)
+        return cls(
+            one_channel(series, channel), of_series(explanation.contributions), bias,
+            float(decisions[code]), title, climbing,
+        )  # fmt: skip
 
     def plot(self, ax: Axes | None = None, *, cmap: Any = DIVERGING) -> ContributionsDisplay:
-        """Draw the series over its contributions, shown as colours and as bars on the right."""
+        """Draw the series over its contributions, shown as colours and as bars on the right.
+
+        Bars without filling are what climbing adds to a contribution.
+        """
         ax = self._start(ax)
-        x, contributions = (
-            np.asarray(self.x, float),
-            np.asarray(self.contributions, float)[: len(self.x)],
-        )
+        x = np.asarray(self.x, float)
+        contributions = np.asarray(self.contributions, float)[: len(x)]
+        climbing = np.zeros(len(x))
+        if self.climbing is not None:
+            climbing = np.asarray(self.climbing, float)[: len(x)]
+        along = contributions - climbing
         time, limit = np.arange(len(x)), _limit(contributions)
         bars = ax.twinx()
-        self.bars_ = bars.bar(
-            time, contributions, width=1.0, color=_colours(cmap, contributions / limit), zorder=0
-        )
+        self.bars_ = bars.bar(time, along, width=1.0, color=_colours(cmap, along / limit), zorder=0)
+        if climbing.any():
+            self.climbing_ = bars.bar(
+                time, climbing, bottom=along, width=1.0, facecolor="none", edgecolor=FAINT,
+                linewidth=0.6, zorder=0, label="climbing columns",
+            )  # fmt: skip
+            bars.legend(loc="best", fontsize="small", frameon=False)
         bars.set(ylabel="contribution", ylim=(-1.1 * limit, 1.1 * limit))
         ax.set_zorder(bars.get_zorder() + 1)
         ax.patch.set_visible(False)

@@ -12,8 +12,7 @@ The array (cases, time, channels) is the kernels' form; see `SeriesCollection.va
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol, TypeAlias, final, overload
 
 import numpy as np
@@ -23,15 +22,30 @@ from warplearn.registry import check_choice
 from warplearn.series.convert import (
     LAYOUTS,
     FloatArray,
-    check_values,
+    check_finite,
     convert,
     empty_error,
     to_floats,
 )
+from warplearn.series.long import from_frame
+from warplearn.series.reading import blocks_of
+from warplearn.series.sources import ArraySource, Index, Source
 
 __all__ = ["SeriesCollection", "common_dtype", "single"]
 
 Selection: TypeAlias = slice | Sequence[int] | NDArray[np.integer[Any]] | NDArray[np.bool_]
+
+
+class Engine(Protocol):
+    """Runs functions where the series are (see `warplearn.series.chunks`)."""
+
+    def each(self, function: Any, columns: tuple[Any, ...], cases: Any) -> Iterator[Any]: ...
+
+    def total(
+        self, function: Any, columns: tuple[Any, ...], cases: Any, plus: Any, whole: bool = False
+    ) -> Any: ...
+
+    def changed(self, change: Any) -> Engine: ...
 
 
 class Encoder(Protocol):
@@ -41,12 +55,12 @@ class Encoder(Protocol):
 
 
 @final
-@dataclass(frozen=True, eq=False, repr=False)
 class SeriesCollection:
     """Series of one or more channels, of equal length or not.
 
-    Make one with `SeriesCollection.of`, which accepts the usual containers. The constructor checks
-    shapes and numbers, but trusts `values` to be zero behind the end of each series.
+    Make one with `SeriesCollection.of`, which accepts the usual containers and checks what is in
+    them, or with `SeriesCollection.chunks` of series that do not fit in memory. The constructor
+    checks shapes and numbers: it trusts `values` to be zero behind the end of each series.
 
     Parameters
     ----------
@@ -56,12 +70,11 @@ class SeriesCollection:
         How many time points of each case are its series.
     """
 
-    values: FloatArray
-    lengths: NDArray[np.int64]
+    __slots__ = ("_engine", "_lengths", "_source")
 
-    def __post_init__(self) -> None:
+    def __init__(self, values: FloatArray, lengths: NDArray[np.int64]) -> None:
         try:
-            values, lengths = np.asarray(self.values), np.asarray(self.lengths)
+            values, lengths = np.asarray(values), np.asarray(lengths)
         except ValueError as error:  # sequences of different lengths
             raise ValueError(f"values and lengths must be arrays: {error}") from error
         if values.ndim != 3 or 0 in values.shape:
@@ -75,16 +88,27 @@ class SeriesCollection:
                 f"lengths must be between 1 and {values.shape[1]}, the length of the time axis, "
                 f"got {lengths.min()} to {lengths.max()}"
             )
-        check_values(values, lengths, None, "values")
-        object.__setattr__(self, "values", values[:, : lengths.max()])
-        object.__setattr__(self, "lengths", lengths.astype(np.int64, copy=False))
+        check_finite(values, "values")
+        self._source: Source = ArraySource(values[:, : lengths.max()])
+        self._lengths = lengths.astype(np.int64, copy=False)
+        self._engine: Engine | None = None
 
     @classmethod
-    def _trusted(cls, values: FloatArray, lengths: NDArray[np.int64]) -> SeriesCollection:
+    def _trusted(
+        cls, values: FloatArray, lengths: NDArray[np.int64], *, mapped: bool = False
+    ) -> SeriesCollection:
         """Build a collection of checked arrays; it may be empty, as a selection can be."""
+        return cls._of_source(
+            ArraySource(values[:, : lengths.max(initial=0)], mapped=mapped), lengths
+        )
+
+    @classmethod
+    def _of_source(
+        cls, source: Source, lengths: NDArray[np.int64], engine: Engine | None = None
+    ) -> SeriesCollection:
+        """Build a collection of a source of checked values."""
         collection = object.__new__(cls)
-        object.__setattr__(collection, "values", values[:, : lengths.max(initial=0)])
-        object.__setattr__(collection, "lengths", lengths)
+        collection._source, collection._lengths, collection._engine = source, lengths, engine
         return collection
 
     @classmethod
@@ -94,6 +118,7 @@ class SeriesCollection:
         *,
         layout: str | None = None,
         alphabet: Encoder | None = None,
+        missing: str = "error",
         name: str = "X",
     ) -> SeriesCollection:
         """Take series in whatever form they come.
@@ -113,6 +138,10 @@ class SeriesCollection:
             (time, channels), and time points at the end where all channels are NaN are padding.
         alphabet : Alphabet, optional
             Encodes the symbols.
+        missing : {"error", "interpolate"}, default="error"
+            What to do with NaN inside a series: refuse it, or interpolate linearly between the
+            neighbours in time.  NaN in all channels at the end of rows of an array or a data frame
+            is taken as padding, with a warning that says so.
         name : str, default="X"
             What error messages call `X`.
 
@@ -135,22 +164,135 @@ class SeriesCollection:
             return X
         if alphabet is not None:
             return alphabet.encode(X, name=name)
-        return cls._trusted(*convert(X, layout, name))
+        values, lengths = convert(X, layout, name, missing)
+        return cls._trusted(values, lengths, mapped=isinstance(X, np.memmap))
+
+    @classmethod
+    def from_long(
+        cls,
+        frame: Any,
+        *,
+        id: Any,
+        value: Any,
+        time: Any = None,
+        resample: str | None = None,
+        step: float | None = None,
+        missing: str = "error",
+    ) -> SeriesCollection:
+        """Take series from a table in long form, with a row for each time point.
+
+        Parameters
+        ----------
+        frame : pandas or polars data frame, or mapping of names to arrays
+        id : str
+            The column that says which series a row belongs to.  Series are in the order in which
+            they first appear.
+        value : str or list of str
+            The columns of the channels.
+        time : str, optional
+            The column of time stamps, numbers or dates; rows are sorted by it.  By default the rows
+            of a series are in order, at equal steps.
+        resample : {"linear", "nearest", "previous"}, optional
+            Interpolate at equal steps.  By default uneven steps and gaps are refused.
+        step : float, optional
+            The step to resample at, in seconds for dates; by default the median of all steps.
+        missing : {"error", "interpolate"}, default="error"
+            What to do with values that are missing inside a series.
+
+        Returns
+        -------
+        SeriesCollection
+
+        See Also
+        --------
+        warplearn.datasets.from_frame : The same with labels.
+
+        Examples
+        --------
+        >>> frame = {"id": [7, 7, 7, 8, 8], "t": [0, 2, 1, 0, 1], "v": [1.0, 3.0, 2.0, 5.0, 6.0]}
+        >>> X = SeriesCollection.from_long(frame, id="id", time="t", value="v")
+        >>> X[0], X[1]
+        (array([1., 2., 3.]), array([5., 6.]))
+        """
+        found = from_frame(frame, id, time, value, resample=resample, step=step, missing=missing)
+        return cls.of(found.series)
+
+    @classmethod
+    def chunks(cls, parts: Iterable[Any], *, layout: str | None = None) -> SeriesCollection:
+        """Take series a chunk at a time, of which only a few are in memory at any time.
+
+        Parameters
+        ----------
+        parts : sequence or iterator
+            Each part is a chunk of series, anything that `SeriesCollection.of` takes, or a function
+            without arguments that reads one.  All are read once to check them and to learn their
+            lengths.  The parts of a sequence are read again whenever they are needed.  Those of an
+            iterator are written to a temporary folder, which lives as long as the collection.
+        layout : {"aeon", "tslearn"}, default="aeon"
+            As for `of`.
+
+        Returns
+        -------
+        SeriesCollection
+            Errors name the chunk, counted from 0.
+
+        Examples
+        --------
+        >>> SeriesCollection.chunks([lambda: np.zeros((3, 8)), lambda: [[1.0, 2.0], [3.0]]])
+        <SeriesCollection: 5 series, length 1 to 8, channels 1, float64>
+        """
+        return cls._of_source(*blocks_of(parts, layout))
+
+    @property
+    def values(self) -> FloatArray:
+        """The series, an array (cases, time, channels).
+
+        Of series that are read in chunks, this reads all of them into memory.
+        """
+        return self._source.take(slice(None))
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """How many time points of each case are its series, an array (cases,)."""
+        return self._lengths
+
+    @property
+    def blocks(self) -> NDArray[np.int64] | None:
+        """Where blocks of series that are stored together start, and where the last one ends.
+
+        None if all series are in memory.
+        """
+        return self._source.blocks
+
+    @property
+    def kept_blocks(self) -> int:
+        """How many blocks are kept in memory."""
+        return self._source.kept_blocks
+
+    @property
+    def engine(self) -> Engine | None:
+        """What runs functions where the series are; None: here."""
+        return self._engine
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether `values` is an array that is there already, such as a memory map."""
+        return self._engine is None and isinstance(self._source, ArraySource)
 
     @property
     def n_channels(self) -> int:
         """The number of channels of each series."""
-        return int(self.values.shape[2])
+        return int(self._source.shape[2])
 
     @property
     def max_length(self) -> int:
         """Length of the longest series, which is that of the time axis."""
-        return int(self.values.shape[1])
+        return int(self._source.shape[1])
 
     @property
     def dtype(self) -> np.dtype[np.floating[Any]]:
         """The dtype of the values, float32 or float64."""
-        return self.values.dtype
+        return self._source.dtype
 
     @property
     def is_ragged(self) -> bool:
@@ -161,7 +303,7 @@ class SeriesCollection:
     def shape(self) -> tuple[int, ...]:
         """The shape of `values`, (cases, time, channels)."""
         # With a shape, scikit-learn indexes a collection as a whole, and builds no list of cases.
-        return self.values.shape
+        return self._source.shape
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -186,7 +328,7 @@ class SeriesCollection:
             if which.ndim != 1 or isinstance(index, tuple):
                 raise IndexError(f"index must be an integer, a slice or 1D, got {index!r}")
             index = which
-        return self._trusted(self.values[index], self.lengths[index])
+        return self._trusted(self._source.take(index), self.lengths[index])
 
     def __repr__(self) -> str:
         shortest = self.lengths.min(initial=self.max_length)
@@ -196,10 +338,26 @@ class SeriesCollection:
 
     def elements(self, case: int) -> FloatArray:
         """One series in the kernels' form, a view of shape (time, channels)."""
-        return self.values[case, : self.lengths[case]]
+        case = range(len(self))[case]
+        return self._source.take(slice(case, case + 1))[0, : self.lengths[case]]
+
+    def changed(self, change: Callable[[SeriesCollection], SeriesCollection]) -> SeriesCollection:
+        """The series as a function changes them, some at a time, whenever they are asked for.
+
+        Parameters
+        ----------
+        change : callable
+            Changes values only: not the number of series, their lengths, channels and dtype.
+        """
+        source = _ChangedSource(self, change)
+        engine = None if self._engine is None else self._engine.changed(change)
+        return self._of_source(source, self.lengths, engine)
 
     def astype(self, dtype: DTypeLike) -> SeriesCollection:
-        """Cast the values to float32 or float64; the same collection if they are that already."""
+        """Cast the values to float32 or float64; the same collection if they are that already.
+
+        All values are cast at once: of many series, cast one chunk after the other.
+        """
         dtype = np.dtype(dtype)
         if dtype not in (np.float32, np.float64):
             raise TypeError(f"dtype must be float32 or float64, got {dtype}")
@@ -208,8 +366,24 @@ class SeriesCollection:
         with np.errstate(over="ignore"):
             values = self.values.astype(dtype)
         if dtype == np.float32:
-            check_values(values, self.lengths, None, f"the collection as {dtype}")
+            check_finite(values, f"the collection as {dtype}")
         return self._trusted(values, self.lengths)
+
+
+@final
+class _ChangedSource:
+    """The values of a collection as a function changes them."""
+
+    def __init__(
+        self, X: SeriesCollection, change: Callable[[SeriesCollection], SeriesCollection]
+    ) -> None:
+        self._X, self._change = X, change
+        self.shape, self.dtype, self.blocks = X.shape, X.dtype, X.blocks
+        self.kept_blocks = X.kept_blocks
+
+    def take(self, index: Index) -> FloatArray:
+        """The changed values of some cases."""
+        return self._change(self._X[index]).values
 
 
 def single(
@@ -240,7 +414,10 @@ def single(
         if x.ndim not in (1, 2):
             raise ValueError(f"{name} must be one series, got an array of shape {x.shape}")
         x = x[None]
-    collection = SeriesCollection.of(x, layout=layout, name=name)
+    if isinstance(x, SeriesCollection):
+        collection = SeriesCollection.of(x, name=name)
+    else:
+        collection = SeriesCollection._trusted(*convert(x, layout, name, may_be_padded=False))
     if len(collection) != 1:
         raise ValueError(f"{name} must be one series, got a collection of {len(collection)}")
     return collection if dtype is None else collection.astype(dtype)

@@ -9,6 +9,7 @@ Arrays of float32 and float64 are viewed and never copied, a memory map included
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -16,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warplearn.series.numbers import check_numbers, usable
+from warplearn.series.steps import check_choices, interpolated
 
-__all__ = ["FloatArray", "check_values", "convert", "empty_error", "to_floats"]
+__all__ = ["FloatArray", "check_finite", "convert", "empty_error", "to_floats"]
 
 FloatArray: TypeAlias = NDArray[np.floating[Any]]
 ValuesAndLengths: TypeAlias = tuple[FloatArray, NDArray[np.int64]]
@@ -25,11 +27,24 @@ ValuesAndLengths: TypeAlias = tuple[FloatArray, NDArray[np.int64]]
 LAYOUTS = ("aeon", "tslearn")
 
 
-def convert(X: Any, layout: str | None, name: str) -> ValuesAndLengths:
-    """Values and lengths of the series in an array, a list or a data frame."""
-    if isinstance(X, (list, tuple)):
-        return _of_list(X, layout, name)
-    return _of_array(X, layout, name)
+def convert(
+    X: Any, layout: str | None, name: str, missing: str = "error", *, may_be_padded: bool = True
+) -> ValuesAndLengths:
+    """Values and lengths of the series in an array, a list or a data frame.
+
+    A list of series says itself how long they are; an array or a data frame may be padded with NaN.
+    """
+    check_choices(None, missing)
+    of = _of_list if isinstance(X, (list, tuple)) else _of_array
+    values, lengths = of(X, layout, name)
+    if usable(values):
+        return values, lengths
+    if layout == "tslearn" or (may_be_padded and of is _of_array):
+        values, lengths = _cut_padding(values, name, expected=layout == "tslearn")
+    if missing == "interpolate":
+        values = _without_missing(values, lengths, name)
+    check_finite(values, name)
+    return values, lengths
 
 
 def empty_error(name: str, what: str, shape: tuple[int, ...]) -> ValueError:
@@ -44,7 +59,7 @@ def _of_array(X: Any, layout: str | None, name: str) -> ValuesAndLengths:
     if array.ndim < 2:
         raise _not_2d(name, f"{array.ndim}D array instead, of shape {array.shape}")
     values = _oriented(array, layout, name, ("cases",))
-    return check_values(values, np.full(len(values), values.shape[1], dtype=np.int64), layout, name)
+    return values, np.full(len(values), values.shape[1], dtype=np.int64)
 
 
 def _of_list(X: Sequence[Any], layout: str | None, name: str) -> ValuesAndLengths:
@@ -67,7 +82,7 @@ def _of_list(X: Sequence[Any], layout: str | None, name: str) -> ValuesAndLength
     values = np.full(shape, padding, dtype=np.result_type(*{x.dtype for x in series}))
     for x, padded in zip(series, values, strict=True):
         padded[: len(x)] = x
-    return check_values(values, lengths, layout, name)
+    return values, lengths
 
 
 def to_floats(X: Any, name: str) -> FloatArray:
@@ -114,29 +129,43 @@ def _oriented(
     return array if layout == "tslearn" else array.swapaxes(-1, -2)
 
 
-def check_values(
-    values: FloatArray, lengths: NDArray[np.int64], layout: str | None, name: str
-) -> ValuesAndLengths:
-    """Refuse NaN, infinity and numbers that are too large, and cut off tslearn's padding."""
-    if not usable(values):
-        if layout == "tslearn":
-            values, lengths = _cut_padding(values, name)
-        place = "case {}, position {}" + (", channel {}" if values.shape[2] > 1 else "")
-        check_numbers(values, name, place)
-    return values, lengths
+def check_finite(values: FloatArray, name: str) -> None:
+    """Refuse NaN, infinity and numbers that are too large."""
+    place = "case {}, position {}" + (", channel {}" if values.shape[2] > 1 else "")
+    check_numbers(values, name, place)
 
 
-def _cut_padding(values: FloatArray, name: str) -> tuple[FloatArray, NDArray[np.int64]]:
-    """Replace NaN behind the end of each series by zeros, and find the ends."""
+def _cut_padding(values: FloatArray, name: str, *, expected: bool) -> ValuesAndLengths:
+    """Replace NaN behind the end of each series by zeros, and find the ends.
+
+    Where padding is not `expected`, a warning says what was taken for it.
+    """
     time = np.arange(values.shape[1], dtype=np.int64)
     lengths = np.max((time + 1) * ~np.isnan(values).all(axis=2), axis=1)
     if not lengths.all():
         raise empty_error(f"{name}[{lengths.argmin()}]", "feature", (0, values.shape[2]))
+    padded = lengths < values.shape[1]
+    if padded.any() and not expected:
+        warnings.warn(
+            f"{name}: {int(padded.sum())} of {len(values)} series end in NaN, which is taken as "
+            f"padding: their lengths are {lengths[padded].min()} to {lengths[padded].max()}",
+            UserWarning,
+            stacklevel=2,
+        )
     values = values[:, : lengths.max()]
     if lengths.min() < lengths.max():
         inside = time[: lengths.max()] < lengths[:, None]
         values = np.where(inside[:, :, None], values, values.dtype.type(0))
     return values, lengths
+
+
+def _without_missing(values: FloatArray, lengths: NDArray[np.int64], name: str) -> FloatArray:
+    """Interpolate NaN inside of series."""
+    values = values.copy()
+    for case in np.flatnonzero(np.isnan(values).any(axis=(1, 2))):
+        own = values[case, : lengths[case]]
+        own[:] = interpolated(own, np.arange(len(own)), f"{name}[{case}]")
+    return values
 
 
 def _not_2d(name: str, what: str) -> ValueError:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from warplearn.series.collection import SeriesCollection
 
-__all__ = ["LONGER", "fit_length", "resample"]
+__all__ = ["LONGER", "fit_length", "fitting_lengths", "resample"]
 
 
 def resample(values: NDArray[Any], n: int) -> NDArray[Any]:
@@ -64,10 +64,25 @@ def fit_length(
     return LONGER[longer](series, n, name)
 
 
+def fitting_lengths(
+    lengths: NDArray[np.int64], n: int, longer: str = "error", *, name: str = "X"
+) -> NDArray[np.int64]:
+    """The lengths that series have after `fit_length`, or its error."""
+    if longer not in LONGER:
+        raise ValueError(f"longer must be one of {sorted(LONGER)}, got {longer!r}")
+    if longer == "error" and lengths.max() > n:
+        raise _too_long(lengths, n, name)
+    return np.minimum(lengths, n)
+
+
 def _refuse(series: SeriesCollection, n: int, name: str) -> SeriesCollection:
-    case = int(np.argmax(series.lengths > n))
-    raise ValueError(
-        f"{name}[{case}] has length {series.lengths[case]}, longer than the longest training "
+    raise _too_long(series.lengths, n, name)
+
+
+def _too_long(lengths: NDArray[np.int64], n: int, name: str) -> ValueError:
+    case = int(np.argmax(lengths > n))
+    return ValueError(
+        f"{name}[{case}] has length {lengths[case]}, longer than the longest training "
         f"series, {n}; set longer='truncate' or 'resample' to predict such series, or extend the "
         "model with partial_fit"
     )

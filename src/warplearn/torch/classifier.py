@@ -152,7 +152,7 @@ class ElasticConvNetClassifier(CheckedState, ClassifierMixin, BaseEstimator):
         What series are standardized with.
     n_iter_ : int
         Number of epochs.
-    history_ : list of one array of shape (n_iter_,)
+    history_ : list of one array of shape ``(n_iter_,)``
         The loss after each epoch: on the series held out if there are any, otherwise the mean
         training loss during the epoch.
     n_features_in_, n_channels_in_ : int

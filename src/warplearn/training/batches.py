@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,8 +12,10 @@ from warplearn._kernels.drivers.evaluate import evaluate
 from warplearn._kernels.drivers.judging import Progress, judge, risks_of, slopes_of
 from warplearn._kernels.drivers.weights import penalty_of
 from warplearn._kernels.simd.constants import Static
+from warplearn.series.chunks import add, total
+from warplearn.series.collection import SeriesCollection
 from warplearn.training.judging import reason_of, rules_of, whole_mistakes
-from warplearn.training.plan import Array, Examples, Group, Model, Solution, State
+from warplearn.training.plan import Array, Examples, Group, Model, Objective, Solution, State
 from warplearn.training.schedules import rate
 
 
@@ -105,6 +107,100 @@ def _grown(memory: Any, parameter: Array) -> Any:
     return memory
 
 
+class _Losses(NamedTuple):
+    """The losses of models with given parameters, as a function of some series.
+
+    Attributes
+    ----------
+    objective : Objective
+    parameters : list of lists of arrays
+        W, b and those of the head, of each model.
+    loss_parameters : array (models, numbers)
+    rows : list of int
+        The rows of the targets that the outputs of the models have, side by side.
+    n_jobs : int or None
+    size : int
+        Series of a batch.
+    """
+
+    objective: Objective
+    parameters: list[list[Array]]
+    loss_parameters: NDArray[np.float64]
+    rows: list[int]
+    n_jobs: int | None
+    size: int = 1
+
+    @property
+    def head(self) -> Any:
+        """What stands behind the matrices."""
+        return self.objective.head or Direct()
+
+    def gradients(
+        self, X: SeriesCollection, targets: Array, weights: NDArray[np.float64]
+    ) -> list[list[Array]]:
+        """For each model the gradients of its weighted losses, divided by the size of a batch."""
+        objective, count = self.objective, len(self.parameters)
+        scores = self._scores(X)
+        y, f = self._targets(targets), self._outputs(scores)
+        slopes = np.zeros_like(f)
+        slopes_of(objective.loss, self.loss_parameters, objective.n_outputs, y, f, slopes)
+        slopes *= (weights / self.size)[:, None]
+        behind = [
+            self.head.gradients(p[2:], s, t)
+            for p, s, t in zip(
+                self.parameters, scores, np.split(slopes, count, axis=1), strict=True
+            )
+        ]
+        W = np.stack([p[0] for p in self.parameters])
+        to_W = evaluate(
+            objective.cost, X.values, X.lengths, W.reshape(-1, *W.shape[2:]),
+            band=objective.band, want_matrix=True, n_jobs=self.n_jobs,
+            upstream=np.concatenate([to_scores for to_scores, _ in behind], axis=1),
+        ).matrix_gradient.reshape(W.shape)  # fmt: skip
+        return [
+            [own_W, to_scores.sum(axis=0), *to_head]
+            for own_W, (to_scores, to_head) in zip(to_W, behind, strict=True)
+        ]
+
+    def risks(
+        self, X: SeriesCollection, targets: Array, weights: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+        """Weighted mean loss and number of mistakes of each model, and the sum of the weights."""
+        f = self._outputs(self._scores(X))
+        risks, mistakes = np.empty(len(self.parameters)), np.empty(len(self.parameters))
+        risks_of(
+            self.objective.loss, self.loss_parameters, self.objective.n_outputs,
+            self._targets(targets), f, weights, risks, mistakes,
+        )  # fmt: skip
+        return risks, mistakes, float(weights.sum())
+
+    def _targets(self, targets: Array) -> NDArray[np.float64]:
+        """Targets (cases, outputs) of all models, side by side."""
+        return np.ascontiguousarray(targets[:, self.rows], np.float64)
+
+    def _scores(self, X: SeriesCollection) -> list[NDArray[np.float64]]:
+        """For each model `b + sigma_W`, an array (cases, matrices)."""
+        objective, parameters = self.objective, self.parameters
+        scores = evaluate(
+            objective.cost, X.values, X.lengths, np.concatenate([p[0] for p in parameters]),
+            band=objective.band, n_jobs=self.n_jobs,
+        ).values.astype(np.float64)  # fmt: skip
+        columns = np.split(scores, len(parameters), axis=1)
+        return [part + p[1] for p, part in zip(parameters, columns, strict=True)]
+
+    def _outputs(self, scores: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+        """Outputs of all models, side by side."""
+        each = [self.head.outputs(p[2:], s) for p, s in zip(self.parameters, scores, strict=True)]
+        return np.concatenate(each, axis=1)
+
+
+def _weighted_mean(one: tuple[Any, Any, float], other: tuple[Any, Any, float]) -> Any:
+    """The risks, mistakes and weights of two sets of series together."""
+    (risks, mistakes, weight), (more_risks, more_mistakes, more_weight) = one, other
+    both = weight + more_weight
+    return (risks * weight + more_risks * more_weight) / both, mistakes + more_mistakes, both
+
+
 class Batches:
     """Models trained on batches, with steps of any kind; the counterpart of `incremental.Bank`.
 
@@ -115,9 +211,8 @@ class Batches:
 
     def __init__(self, group: Group, *, n_jobs: int | None = None) -> None:
         self.group, self.n_jobs = group, n_jobs
-        self.head = group.objective.head or Direct()
         self.epoch = 0
-        self.orders = [examples.orders() for examples in group.examples]
+        self.orders = [examples.orders(group.X) for examples in group.examples]
         procedure = group.procedure
         self.trained = [_Trained(m, procedure.solver, procedure.average) for m in group.models]
         count = len(self.trained)
@@ -162,9 +257,9 @@ class Batches:
         rates = [rate(group.procedure.schedule, each.model.eta, t) for each in own]
         for start in range(0, len(order), size):
             cases = order[start : start + size]
+            losses = self._losses(own, [each.parameters for each in own])
+            gradients = self._total(losses._replace(size=len(cases)).gradients, examples, cases)
             weights = examples.weights[cases]
-            parameters = [each.parameters for each in own]
-            gradients = self._gradients(own, parameters, cases, weights / len(cases))
             for each, gradient, eta in zip(own, gradients, rates, strict=True):
                 strength = each.model.lam * weights.mean()
                 for p, g, memory in zip(each.parameters, gradient, each.memory, strict=True):
@@ -172,50 +267,16 @@ class Batches:
                         g += strength * self._penalty(p)[1]
                     p -= group.procedure.solver.step(memory, g, eta)
 
-    def _gradients(
-        self,
-        own: Sequence[_Trained],
-        parameters: Sequence[list[Array]],
-        cases: NDArray[np.int64],
-        weights: NDArray[np.float64],
-    ) -> list[list[Array]]:
-        """For each model the gradients of the weighted sum of losses."""
-        objective, X = self.group.objective, self.group.X[cases]
-        scores = self._scores(parameters, cases)
-        y, f = self._targets(own, cases), self._outputs(parameters, scores)
-        slopes = np.zeros_like(f)
-        slopes_of(objective.loss, _loss_parameters(own), objective.n_outputs, y, f, slopes)
-        slopes *= weights[:, None]
-        behind = [
-            self.head.gradients(p[2:], s, t)
-            for p, s, t in zip(parameters, scores, np.split(slopes, len(own), axis=1), strict=True)
-        ]
-        W = np.stack([p[0] for p in parameters])
-        to_W = evaluate(
-            objective.cost, X.values, X.lengths, W.reshape(-1, *W.shape[2:]),
-            band=objective.band, want_matrix=True, n_jobs=self.n_jobs,
-            upstream=np.concatenate([to_scores for to_scores, _ in behind], axis=1),
-        ).matrix_gradient.reshape(W.shape)  # fmt: skip
-        return [
-            [own_W, to_scores.sum(axis=0), *to_head]
-            for own_W, (to_scores, to_head) in zip(to_W, behind, strict=True)
-        ]
-
     def _judge(self, members: NDArray[np.int64], examples: Examples) -> None:
         """Project, average, compute the risk, and keep what is best."""
-        objective, procedure = self.group.objective, self.group.procedure
+        procedure = self.group.procedure
         own = [self.trained[i] for i in members]
         for each in own:
             if procedure.max_norm is not None:
                 each.project(procedure.max_norm)
             each.add_to_mean()
-        parameters, cases = [each.judged for each in own], examples.judged
-        f = self._outputs(parameters, self._scores(parameters, cases))
-        risks, mistakes = np.empty(len(own)), np.empty(len(own))
-        risks_of(
-            objective.loss, _loss_parameters(own), objective.n_outputs,
-            self._targets(own, cases), f, examples.weights[cases], risks, mistakes,
-        )  # fmt: skip
+        losses = self._losses(own, [each.judged for each in own])
+        risks, mistakes, _ = self._total(losses.risks, examples, examples.judged, _weighted_mean)
         for slot, each in enumerate(own):
             for p in each.judged if each.model.lam > 0 else []:
                 risks[slot] += each.model.lam * self._penalty(p)[0] if p.ndim > 1 else 0.0
@@ -231,29 +292,21 @@ class Batches:
             if improved:
                 each.best = [p.copy() for p in each.judged]
 
-    def _targets(self, own: Sequence[_Trained], cases: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Targets (cases, outputs) of all models, side by side."""
+    def _losses(self, own: Sequence[_Trained], parameters: list[list[Array]]) -> _Losses:
+        """The losses of some models, as a function of series."""
         rows = [row for each in own for row in each.model.rows]
-        return np.ascontiguousarray(self.group.targets[rows][:, cases].T, np.float64)
+        return _Losses(self.group.objective, parameters, _loss_parameters(own), rows, self.n_jobs)
 
-    def _scores(
-        self, parameters: Sequence[Sequence[Array]], cases: NDArray[np.int64]
-    ) -> list[NDArray[np.float64]]:
-        """For each model `b + sigma_W`, an array (cases, matrices)."""
-        X, objective = self.group.X[cases], self.group.objective
-        scores = evaluate(
-            objective.cost, X.values, X.lengths, np.concatenate([p[0] for p in parameters]),
-            band=objective.band, n_jobs=self.n_jobs,
-        ).values.astype(np.float64)  # fmt: skip
-        columns = np.split(scores, len(parameters), axis=1)
-        return [part + p[1] for p, part in zip(parameters, columns, strict=True)]
-
-    def _outputs(
-        self, parameters: Sequence[Sequence[Array]], scores: Sequence[NDArray[np.float64]]
-    ) -> NDArray[np.float64]:
-        """Outputs of all models, side by side."""
-        each = [self.head.outputs(p[2:], s) for p, s in zip(parameters, scores, strict=True)]
-        return np.concatenate(each, axis=1)
+    def _total(
+        self,
+        function: Callable[..., Any],
+        examples: Examples,
+        cases: NDArray[np.int64],
+        plus: Callable[[Any, Any], Any] = add,
+    ) -> Any:
+        """What a function of some series, targets and weights adds up to."""
+        group = self.group
+        return total(function, group.X, group.targets.T, examples.weights, cases=cases, plus=plus)
 
     def _penalty(self, weights: Array) -> tuple[float, Array]:
         """The penalty of weights, and its derivative."""

@@ -4,13 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from warplearn.series.collection import SeriesCollection
 from warplearn.series.scaling import element_scales, standardized
+
+_MOST_COPIED_BYTES = 2**26
+
+
+class _Standardizer(NamedTuple):
+    """Mean and deviation, as a function of series that can be pickled."""
+
+    mean: NDArray[np.float64]
+    scale: NDArray[np.float64]
+
+    def standardize(self, some: SeriesCollection) -> SeriesCollection:
+        """The series, standardized."""
+        return standardized(some, self.mean, self.scale)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,9 +66,18 @@ class TrainingSet:
     @cached_property
     def scales(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Mean and deviation of the elements of each channel of the series to train on."""
-        return element_scales(self.X[self.cases])
+        return element_scales(self.X, self.cases)
 
     @cached_property
     def standardized(self) -> SeriesCollection:
         """All series, standardized with `scales`."""
-        return standardized(self.X, *self.scales)
+        return self.standardized_with(self.scales)
+
+    def standardized_with(
+        self, scales: tuple[NDArray[np.float64], NDArray[np.float64]]
+    ) -> SeriesCollection:
+        """All series, standardized: a copy if they are few, else whenever they are asked for."""
+        X = self.X
+        if X.in_memory and X.dtype.itemsize * int(np.prod(X.shape)) <= _MOST_COPIED_BYTES:
+            return standardized(X, *scales)
+        return X.changed(_Standardizer(*scales).standardize)

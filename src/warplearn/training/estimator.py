@@ -36,7 +36,8 @@ from warplearn.elastic.bands import Band, BandLike, resolve_band
 from warplearn.elastic.extent import ExtentLike
 from warplearn.registry import check_choice
 from warplearn.series.collection import SeriesCollection
-from warplearn.series.lengths import LONGER, fit_length
+from warplearn.series.lengths import LONGER, fit_length, fitting_lengths
+from warplearn.series.scaling import standardized
 from warplearn.training import optimizers, penalties, schedules
 from warplearn.training.data import TrainingSet
 from warplearn.training.plan import (
@@ -53,6 +54,39 @@ from warplearn.training.plan import (
 from warplearn.training.train import train
 
 MONITORS = ("accuracy", "loss")
+
+
+class Operands(NamedTuple):
+    """Fitted matrices, and how series are brought to them; works on some series at a time.
+
+    Attributes
+    ----------
+    W : array (matrices, n, m, channels)
+    band : Band or None
+    longer : str
+        What is done with series of more than n elements.
+    scales : tuple of arrays, optional
+        Mean and deviation that series are standardized with.
+    n_jobs : int or None
+    """
+
+    W: Array
+    band: Band | None
+    longer: str
+    scales: tuple[Array, Array] | None
+    n_jobs: int | None
+
+    def series(self, some: SeriesCollection) -> SeriesCollection:
+        """Series as the matrices need them: dtype, length and scale."""
+        some = fit_length(some, self.W.shape[1], self.longer).astype(self.W.dtype)
+        return some if self.scales is None else standardized(some, *self.scales)
+
+    def scores(self, some: SeriesCollection) -> Array:
+        """Elastic inner products of series with all matrices, without the biases."""
+        some = self.series(some)
+        return evaluate(
+            Product(), some.values, some.lengths, self.W, band=self.band, n_jobs=self.n_jobs
+        ).values
 
 
 class Context(NamedTuple):
@@ -97,6 +131,7 @@ class GradientEstimator(CheckedState, BaseEstimator, metaclass=ABCMeta):
     learning_rate : {"constant", "decay", "invscaling"} or schedule, default="decay"
         How the rate changes from epoch to epoch (see `warplearn.training.schedules`).
     penalty : {"l2", "l1"} or penalty, default="l2"
+        Penalty on the weights, of strength `alpha` (see `warplearn.training.penalties`).
     alpha : float, default=0.0
         Strength of the penalty (the paper's lambda), added to the loss of every example.
     batch_size : int, optional
@@ -110,6 +145,7 @@ class GradientEstimator(CheckedState, BaseEstimator, metaclass=ABCMeta):
         Whether to hold out `validation_fraction` of the training series and judge by them instead
         of by those trained on.
     validation_fraction : float, default=0.1
+        Share of the training series that `early_stopping` holds out.
     monitor : {"accuracy", "loss"}, default="loss"
         "accuracy" stops when all series are classified correctly, or after `n_iter_no_change`
         epochs without fewer mistakes, and keeps the weights with the fewest.  "loss" stops when
@@ -118,6 +154,7 @@ class GradientEstimator(CheckedState, BaseEstimator, metaclass=ABCMeta):
     tol : float, optional, default=1e-4
         None never stops for lack of progress.
     n_iter_no_change : int, default=200
+        Epochs without progress after which training stops.
     average : bool, default=False
         Whether to use the mean of the weights over the epochs.
     max_norm : float, optional
@@ -134,6 +171,7 @@ class GradientEstimator(CheckedState, BaseEstimator, metaclass=ABCMeta):
     warm_start : bool, default=False
         Whether `fit` starts from the weights of the last one.
     random_state : int or RandomState, optional
+        Source of initial weights and of the order of examples.
     verbose : int, default=0
         1 shows progress.
     n_jobs : int, optional
@@ -144,6 +182,7 @@ class GradientEstimator(CheckedState, BaseEstimator, metaclass=ABCMeta):
     coef_ : array (matrices, n, m), or (matrices, n, m, channels)
         Weight matrices.
     intercept_ : array (matrices,)
+        The bias of each matrix.
     n_iter_ : int
         Epochs, the most of any model.
     history_ : list of arrays
@@ -342,22 +381,20 @@ class GradientEstimator(CheckedState, BaseEstimator, metaclass=ABCMeta):
                     if isinstance(each, np.ndarray):
                         check_array_of(each, "the memory of a solver", shape, finite=False)
 
-    def _operands(self, X: Any) -> tuple[SeriesCollection, Array, Band | None]:
-        """Series and matrices of one dtype, and the band."""
+    def _operands(self, X: Any) -> tuple[SeriesCollection, Operands]:
+        """Checked series of any dtype and length, and what is needed to bring them to matrices."""
         check_is_fitted(self)
         self._check_state()
         W = self.matrices_
         series = check_series(self, X, reset=False)
-        series = fit_length(series, W.shape[1], self.longer)
-        dtype = np.result_type(series.dtype, W.dtype)
-        band = resolve_band(self.band, series.lengths, np.array([W.shape[2]]))
-        return series.astype(dtype), W.astype(dtype, copy=False), band
+        lengths = fitting_lengths(series.lengths, W.shape[1], self.longer)
+        W = W.astype(np.result_type(series.dtype, W.dtype), copy=False)
+        band = resolve_band(self.band, lengths, np.array([W.shape[2]]))
+        return series, Operands(W, band, self.longer, self._scales(), self.n_jobs)
 
-    def _scores(self, series: SeriesCollection, W: Array, band: Band | None) -> Array:
-        """Elastic inner products of all series with all matrices, without the biases."""
-        return evaluate(
-            Product(), series.values, series.lengths, W, band=band, n_jobs=self.n_jobs
-        ).values
+    def _scales(self) -> tuple[Array, Array] | None:
+        """What series are standardized with before they meet the matrices, if anything."""
+        return None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warplearn._kernels.drivers.banks import Grids, Plan, Series
-from warplearn._kernels.drivers.evaluate import MASK_DTYPES
 from warplearn._kernels.drivers.judging import Progress
 from warplearn._kernels.drivers.train import (
     Components,
@@ -109,7 +108,7 @@ class Bank:
         self.threads = thread_count(n_jobs)
         self.layout = layout = Layout.of(group, self.threads)
         self.epoch = 0
-        self.orders = [examples.orders() for examples in group.examples]
+        self.orders = [examples.orders(group.X) for examples in group.examples]
         X, size = group.X, group.objective.n_outputs
         rows = max(X.max_length, *(model.W.shape[1] for model in group.models))
         m, d = group.models[0].W.shape[2:]
@@ -201,7 +200,7 @@ class Bank:
             self._kernel_plan(),
             Components(objective.cost, objective.loss, objective.penalty, procedure.schedule),
             Series(flat(X.values), X.max_length * X.n_channels, flat(X.lengths)),
-            Grids(m, *(objective.band or NO_BAND), np.empty(0, MASK_DTYPES[layout.lanes])),
+            Grids(m, *(objective.band or NO_BAND)),
             Models(
                 np.array([len(task) for task in layout.tasks]),
                 objective.n_outputs,
@@ -229,10 +228,19 @@ class Bank:
         group, objective, layout = self.group, self.group.objective, self.layout
         d = group.models[0].W.shape[3]
         penalised = bool(self.lam.any())
+        judged = max(len(examples.judged) for examples in group.examples)
+        wide = _lanes_for_cases(group.X.dtype, judged)
+        used = max(len(task) for task in layout.tasks) * objective.n_outputs
+        # Lanes that would be idle: of the bank, or of batches of series.
+        in_bank = (
+            not layout.lone
+            and layout.units * judged <= used * -(-judged // wide.value) * wide.value
+        )
         scales = isinstance(objective.cost, Product) and isinstance(objective.penalty, L2)
         return Plan(
             lanes=Static(layout.lanes),
-            wide=_lanes_for_cases(group.X.dtype, max(len(e.judged) for e in group.examples)),
+            in_bank=Static(in_bank),
+            wide=wide,
             channels=Static(1) if d == 1 else d,
             banded=Static(objective.band is not None),
             lone=Static(layout.lone),

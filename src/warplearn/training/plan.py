@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from warplearn._kernels.recursion.grid import Band
 from warplearn._kernels.recursion.local import Product
+from warplearn.series.chunks import shuffled
 from warplearn.series.collection import SeriesCollection
 from warplearn.training.optimizers import SGD
 from warplearn.training.penalties import L2
@@ -134,22 +135,22 @@ class Examples:
         arrays = (self.cases, self.weights, self.held_out)
         return (self.seed, self.shuffle, *(array.tobytes() for array in arrays))
 
-    def orders(self) -> Orders:
+    def orders(self, X: SeriesCollection) -> Orders:
         """The orders of the epochs, from the first one on."""
-        return Orders(self)
+        return Orders(self, X)
 
 
 class Orders:
     """The order of the examples in one epoch after the other."""
 
-    def __init__(self, examples: Examples) -> None:
-        self._examples = examples
+    def __init__(self, examples: Examples, X: SeriesCollection) -> None:
+        self._examples, self._X = examples, X
         self._rng = np.random.RandomState(examples.seed)
 
     def next(self) -> NDArray[np.int64]:
         """The examples in the order of the next epoch."""
         cases = self._examples.cases
-        return self._rng.permutation(cases) if self._examples.shuffle else cases
+        return shuffled(self._X, cases, self._rng) if self._examples.shuffle else cases
 
 
 class State(NamedTuple):

@@ -21,6 +21,7 @@ from collections.abc import Sequence
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from warplearn._kernels.simd.threads import blas_threads
 from warplearn.series.numbers import check_numbers, usable
 from warplearn.training import losses
 from warplearn.training.batches import Batches
@@ -58,6 +59,13 @@ def train(
     """
     for plan in plans:
         _check(plan)
+    with blas_threads(n_jobs):
+        results = _train(plans, n_jobs, verbose)
+    _warn([solution for own in results for solution in own])
+    return results
+
+
+def _train(plans: Sequence[Plan], n_jobs: int | None, verbose: int) -> list[list[Solution]]:
     groups = group_plans(plans)
     trained: dict[int, list[Solution]] = {}
     for number, (group, members) in enumerate(groups):
@@ -70,9 +78,7 @@ def train(
             plan = plans[index]
             own, solutions = solutions[: len(plan.models)], solutions[len(plan.models) :]
             trained[index] = best_restarts(own, plan.n_init, plan.procedure.stopping)
-    results = [trained[index] for index in range(len(plans))]
-    _warn([solution for own in results for solution in own])
-    return results
+    return [trained[index] for index in range(len(plans))]
 
 
 def _check(plan: Plan) -> None:
@@ -81,6 +87,11 @@ def _check(plan: Plan) -> None:
         for parameters in model.parameters:
             check_numbers(parameters, "the initial weights (see init_scale)")
     if plan.procedure.batch_size is None:
+        if not plan.X.in_memory:
+            raise ValueError(
+                "batch_size must be a positive integer to train on series that are read in chunks, "
+                "got None: steps of one example need all series in memory"
+            )
         if not isinstance(plan.procedure.solver, SGD):
             raise ValueError(
                 f"solver={plan.procedure.solver!r} needs a batch_size, got batch_size=None"

@@ -25,6 +25,7 @@ from warplearn._kernels.recursion.lone import (
     steps_of_stripe,
     unskew,
 )
+from warplearn._kernels.recursion.steps import step_bytes
 from warplearn._kernels.simd.arrays import aligned_empty, fill, largest
 from warplearn._kernels.simd.compiling import inner
 from warplearn._kernels.simd.constants import (
@@ -37,7 +38,7 @@ from warplearn._kernels.simd.constants import (
     value_of,
     when,
 )
-from warplearn._kernels.simd.vector import BANK, BATCH, store
+from warplearn._kernels.simd.vector import BANK, BATCH, splat, store
 
 _GROUP = 16  # matrices that are taken out of their lanes at a time
 
@@ -48,8 +49,11 @@ class Plan(NamedTuple):
 
     Attributes
     ----------
-    lanes, wide : Static
-        Lanes of a bank of matrices; lanes of a batch of series, which are judged.
+    lanes : Static
+        Lanes of a bank of matrices.
+    in_bank, wide : Static
+        Whether the series by which models are judged meet the whole bank, one after the other.
+        Else they are lanes, as many as `wide`, and meet the matrices one after the other.
     channels : Static or int
     banded, lone : Static
     penalised, scaled : Static
@@ -59,6 +63,7 @@ class Plan(NamedTuple):
     """
 
     lanes: Static
+    in_bank: Static
     wide: Static
     channels: Static | int
     banded: Static
@@ -78,12 +83,11 @@ class Series(NamedTuple):
 
 
 class Grids(NamedTuple):
-    """Columns of the grids and the band, flat; the dtype of `mask` is that of recorded steps."""
+    """Columns of the grids and the band, flat."""
 
     m: int
     band_cells: int
     band_share: float
-    mask: Any
 
 
 class Room(NamedTuple):
@@ -110,13 +114,14 @@ def room_for_bank(plan, lengths, grids, matrices):
     """Uninitialized work space."""
     count, m, n = value_of(plan.lanes), grids.m, largest(lengths)
     values = aligned_empty(count, matrices)
+    like = splat(plan.lanes, matrices.dtype.type(0))
     return Room(
         aligned_empty((m + 1) * count, matrices),
         aligned_empty(count, matrices),
         np.empty(count, np.int64),
         values,
         room_for_limits(plan.lanes, plan.banded, n, matrices),
-        np.empty((len(matrices), 2 * (n + count) * (m + count)), grids.mask.dtype),
+        np.empty((len(matrices), (n + count) * (m + count) * step_bytes(like)), np.uint8),
         np.empty(m, np.int64),
         np.empty((0, 3), np.int64),
         aligned_empty(reversed_size(count, n), matrices),
@@ -130,10 +135,12 @@ def score_example(lone, plan, cost, series, case, grids, matrices, room, f):
     raise NotImplementedError
 
 
-def _score_bank(lone, plan, cost, series, case, grids, matrices, room, f):
+@inner
+def _score_matrices(traced, plan, cost, series, case, grids, matrices, room, f):
+    """Score one series against the matrices of a bank."""
     lanes, count, m, values = plan.lanes, value_of(plan.lanes), grids.m, room.values
     k, start, stride = series.lengths[case], case * series.stride, m * value_of(plan.channels)
-    config = Config(lanes, BANK, plan.channels, YES, plan.banded)
+    config = Config(lanes, BANK, plan.channels, traced, plan.banded)
     fill(room.last_rows, k - 1)
     ends = Ends(room.last_rows, k, k)
     fill(room.rows, k)
@@ -143,8 +150,12 @@ def _score_bank(lone, plan, cost, series, case, grids, matrices, room, f):
         operands = Operands(series.values, start, matrices[block], ZERO, stride, m)
         work = Work(room.kept, room.steps[block])
         store(values, 0, forward(config, cost, operands, ends, room.limits, work))
-        for lane in range(count):
+        for lane in range(min(count, len(f) - block * count)):
             f[block * count + lane] = values[lane]
+
+
+def _score_bank(lone, plan, cost, series, case, grids, matrices, room, f):
+    _score_matrices(YES, plan, cost, series, case, grids, matrices, room, f)
 
 
 def _score_lone(lone, plan, cost, series, case, grids, matrices, room, f):
@@ -155,12 +166,12 @@ def _score_lone(lone, plan, cost, series, case, grids, matrices, room, f):
     f[0] = lone_forward(config, cost, x, k, matrices[0], grids.m, stripes, room.grid, steps)
 
 
-def add_gradient(lone, plan, cost, series, case, m, matrix, block, factors, chosen, room):
+def add_gradient(lone, plan, cost, series, case, m, matrix, block, factors, room):
     """Add `factors` times the generalized gradient of the scores to a block of matrices."""
     raise NotImplementedError
 
 
-def _add_to_bank(lone, plan, cost, series, case, m, matrix, block, factors, chosen, room):
+def _add_to_bank(lone, plan, cost, series, case, m, matrix, block, factors, room):
     x, k, stride = series.values, series.lengths[case], m * value_of(plan.channels)
     backward(
         Config(plan.lanes, BANK, plan.channels, YES, plan.banded),
@@ -170,15 +181,15 @@ def _add_to_bank(lone, plan, cost, series, case, m, matrix, block, factors, chos
         Ends(room.last_rows, k, k),
         room.limits,
         Trace(room.steps[block], room.marks, room.cells),
-        chosen,
         factors,
         Gradients(x, ZERO, matrix, ZERO, room.values),
     )
 
 
-def _add_to_lone(lone, plan, cost, series, case, m, matrix, block, factors, chosen, room):
+def _add_to_lone(lone, plan, cost, series, case, m, matrix, block, factors, room):
     k, begins, steps = series.lengths[case], room.stripes.begins, room.steps[0]
-    lone_backward(plan.lanes, room.series, k, m, begins, steps, factors[0], matrix)
+    if factors[0] != 0.0:
+        lone_backward(plan.lanes, room.series, k, m, begins, steps, factors[0], matrix)
 
 
 def _take_out(lone, lanes, matrices, first, many, n, m, d, plain):
@@ -223,9 +234,19 @@ def _fill_block(plan, series, cases, first, block):
     return Ends(last_rows, shortest, longest)
 
 
-@inner
-def score_cases(plan, cost, series, cases, grids, used, matrices, table):
-    """Score some series, a row of `table` each: here lanes are series, some matrices at a time."""
+def score_cases(in_bank, plan, cost, series, cases, grids, used, matrices, room, table):
+    """Score some series, a row of `table` each."""
+    raise NotImplementedError
+
+
+def _score_in_bank(in_bank, plan, cost, series, cases, grids, used, matrices, room, table):
+    """Here lanes are matrices."""
+    for row in range(len(cases)):
+        _score_matrices(NO, plan, cost, series, cases[row], grids, matrices, room, table[row])
+
+
+def _score_in_batches(in_bank, plan, cost, series, cases, grids, used, matrices, room, table):
+    """Here lanes are series, some matrices at a time."""
     wide, count, d, m = plan.wide, value_of(plan.wide), value_of(plan.channels), grids.m
     x, n = series.values, largest(series.lengths)
     group = 1 if value_of(plan.lone) else min(_GROUP, value_of(plan.lanes))
@@ -240,7 +261,7 @@ def score_cases(plan, cost, series, cases, grids, used, matrices, table):
         aligned_empty(count, x),
     )
     limits = room_for_limits(wide, plan.banded, n, x)
-    work = Work(aligned_empty(m * count, x), np.empty(0, grids.mask.dtype))
+    work = Work(aligned_empty(m * count, x), np.empty(0, np.uint8))
     for first_unit in range(0, used, group):
         _take_out(plan.lone, plan.lanes, matrices, first_unit, group, n, m, d, plain)
         for first in range(0, len(cases), count):
@@ -252,3 +273,6 @@ def score_cases(plan, cost, series, cases, grids, used, matrices, table):
                 store(values, 0, forward(config, cost, operands, ends, limits, work))
                 for lane in range(min(count, len(cases) - first)):
                     table[first + lane, unit] = values[lane]
+
+
+switch(score_cases, _score_in_batches, _score_in_bank)

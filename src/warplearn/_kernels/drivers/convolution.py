@@ -16,7 +16,6 @@ import numpy as np
 from numba import prange
 from numpy.typing import NDArray
 
-from warplearn._kernels.drivers.evaluate import MASK_DTYPES
 from warplearn._kernels.recursion.backward import Gradients, Trace, Wanted, backward
 from warplearn._kernels.recursion.forward import Config, Ends, Operands, Work, forward
 from warplearn._kernels.recursion.grid import (
@@ -26,12 +25,13 @@ from warplearn._kernels.recursion.grid import (
     padded_rows,
     room_for_limits,
 )
+from warplearn._kernels.recursion.steps import step_bytes
 from warplearn._kernels.simd.arrays import aligned_empty, fill, flat
 from warplearn._kernels.simd.compiling import entry, inlined, inner, parallel_entry
 from warplearn._kernels.simd.constants import NO, ZERO, Static, constants, value_of
 from warplearn._kernels.simd.target import lanes_for
 from warplearn._kernels.simd.threads import in_threads, thread_count
-from warplearn._kernels.simd.vector import BATCH, store
+from warplearn._kernels.simd.vector import BATCH, load, store
 
 _MOST_TASKS = 16  # that add up gradients, each in an array of its own
 
@@ -74,14 +74,13 @@ class Filters(NamedTuple):
 class Output(NamedTuple):
     """Values or their weights in a sum, (cases, units, positions), and gradients of that sum.
 
-    Each task has a row of `to_w`.  The dtype of `mask`, which is empty, is that of recorded steps.
+    Each task has a row of `to_w`.
     """
 
     values: Any
     upstream: Any
     to_x: Any
     to_w: Any
-    mask: Any
 
 
 class _Room(NamedTuple):
@@ -197,8 +196,8 @@ def _run_task(plan, cost, windows, filters, output, task, tasks):
         fill(rows, k)
         band = Band(filters.band_cells, filters.band_share)
         lane_limits(lanes, band, rows, k, m, limits)
-    size = 2 * padded_rows(k) * m if value_of(plan.traced) else 0
-    steps = np.empty(size, output.mask.dtype)
+    size = padded_rows(k) * m * step_bytes(load(lanes, last_rows, 0))
+    steps = np.empty(size if value_of(plan.traced) else 0, np.uint8)
     work = Work(aligned_empty(m * count, x), steps)
     trace = Trace(steps, np.empty(m, np.int64), np.empty((0, 3), np.int64))
 
@@ -206,7 +205,6 @@ def _run_task(plan, cost, windows, filters, output, task, tasks):
     first, stop = task * windows.cases // tasks, (task + 1) * windows.cases // tasks
     for window in range(first * positions, stop * positions, count):
         filled = min(count, stop * positions - window)
-        chosen = -1 if filled == 64 else (1 << filled) - 1
         many = _place_lanes(windows, filters.units, window, filled, room)
         _read_block(windows, k, room)
         fill(slopes, 0)
@@ -221,8 +219,7 @@ def _run_task(plan, cost, windows, filters, output, task, tasks):
                 _read_upstream(unit * positions, many, room, output.upstream)
                 gradients = Gradients(slopes, 0, to_w, w_start, lane_values)
                 backward(
-                    config, wanted, cost, operands, ends, limits, trace, chosen, lane_values,
-                    gradients,
+                    config, wanted, cost, operands, ends, limits, trace, lane_values, gradients,
                 )  # fmt: skip
         if value_of(plan.series):
             _add_block(windows, k, filled, room, output.to_x)
@@ -290,7 +287,6 @@ def slide(
         upstream=np.empty(0, dtype) if upstream is None else flat(np.asarray(upstream, dtype)),
         to_x=np.zeros(x.size if want_series else 0, dtype),
         to_w=np.zeros((tasks, w.size if want_matrix else 0), dtype),
-        mask=np.empty(0, MASK_DTYPES[lanes.value]),
     )
     plan = Plan(
         lanes,

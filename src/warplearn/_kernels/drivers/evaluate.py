@@ -30,6 +30,7 @@ from warplearn._kernels.recursion.grid import (
     padded_rows,
     room_for_limits,
 )
+from warplearn._kernels.recursion.steps import bit_of, step_bytes
 from warplearn._kernels.simd.arrays import aligned_empty, fill, flat, largest
 from warplearn._kernels.simd.compiling import entry, inlined, inner, parallel_entry
 from warplearn._kernels.simd.constants import (
@@ -44,9 +45,8 @@ from warplearn._kernels.simd.constants import (
 )
 from warplearn._kernels.simd.target import lanes_for
 from warplearn._kernels.simd.threads import in_threads, thread_count
-from warplearn._kernels.simd.vector import BANK, BATCH, store
+from warplearn._kernels.simd.vector import BANK, BATCH, load, store
 
-MASK_DTYPES = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 _PARTIAL_SUMS_BYTES = 2**26
 _ROWS_READ = 16  # at a time, by a block that is used once
 
@@ -93,8 +93,7 @@ class Output(NamedTuple):
     """Where results go.
 
     The value of a laned and a shared item stands at `laned * laned_step + shared * shared_step`,
-    in `values` and likewise in `upstream`.  Each task has a row of `to_shared` and `visits`.  The
-    dtype of `mask`, which is empty, is that of the recorded steps.
+    in `values` and likewise in `upstream`.  Each task has a row of `to_shared` and `visits`.
     """
 
     values: Any
@@ -106,7 +105,6 @@ class Output(NamedTuple):
     visits: Any
     paths: Any
     path_lengths: Any
-    mask: Any
 
 
 class _Room(NamedTuple):
@@ -147,24 +145,25 @@ def _room(config, wanted, size, like):
 
 
 @inner
-def _room_for_steps(config, wanted, most_rows, most_columns, mask):
+def _room_for_steps(config, wanted, most_rows, most_columns, like):
     """Work space for the steps of paths and the way back; that for steps in a band comes later."""
     padded = padded_rows(most_rows)
     most_cells = min(padded * most_columns, value_of(config.lanes) * (padded + most_columns))
     complete = value_of(config.traced) and not value_of(config.banded)
     return Trace(
-        np.empty(2 * padded * most_columns if complete else 0, mask.dtype),
+        np.empty(padded * most_columns * step_bytes(like) if complete else 0, np.uint8),
         np.empty(most_columns, np.int64),
         np.empty((most_cells if value_of(wanted.cells) else 0, 3), np.int64),
     )
 
 
 @inner
-def _with_room_for(cells, trace, mask):
+def _with_room_for(cells, trace, like):
     """Work space with room for the steps of some cells."""
-    if len(trace.steps) >= 2 * cells:
+    size = cells * step_bytes(like)
+    if len(trace.steps) >= size:
         return trace
-    return Trace(np.empty(2 * cells, mask.dtype), trace.marks, trace.cells)
+    return Trace(np.empty(size, np.uint8), trace.marks, trace.cells)
 
 
 @inner
@@ -226,25 +225,21 @@ def _write_values(laned, item, triangular, first, filled, room, output):
 
 @inner
 def _read_upstream(laned, item, first, filled, room, output):
-    """Read the factors of the lanes; returns the lanes, as bits, whose factor is not 0."""
+    """Read the factors of the lanes, 0 in lanes that are left over."""
     order, factors, upstream = laned.order, room.upstream, output.upstream
-    chosen = ZERO
     fill(factors, 0)
     for lane in range(filled):
         place = order[first + lane] * output.laned_step + item * output.shared_step
         factors[lane] = upstream[place]
-        if factors[lane] != 0:
-            chosen |= 1 << lane
-    return chosen
 
 
 @inner
-def _write_paths(laned, first, filled, cells, listed, output):
+def _write_paths(like, laned, first, filled, cells, listed, output):
     """Write the path of each lane."""
     order, paths, lengths = laned.order, output.paths, output.path_lengths
     for lane in range(filled):
         case = order[first + lane]
-        lengths[case] = path_of_lane(lane, cells, listed, paths[case])
+        lengths[case] = path_of_lane(bit_of(like, lane), cells, listed, paths[case])
 
 
 @inlined
@@ -268,12 +263,11 @@ class _Place(NamedTuple):
 @inner
 def _go_back(config, wanted, cost, operands, ends, limits, trace, laned, place, room, output):
     """Gather what is wanted along the active paths of a block and a shared item."""
-    chosen = _read_upstream(laned, place.item, place.first, place.filled, room, output)
+    _read_upstream(laned, place.item, place.first, place.filled, room, output)
     gradients = _gradients(config, operands, room, output, place.task)
-    listed = backward(
-        config, wanted, cost, operands, ends, limits, trace, chosen, room.upstream, gradients
-    )
-    when(wanted.cells, _write_paths, laned, place.first, place.filled, trace.cells, listed, output)
+    listed = backward(config, wanted, cost, operands, ends, limits, trace, room.upstream, gradients)
+    like, first, filled = load(config.lanes, room.upstream, 0), place.first, place.filled
+    when(wanted.cells, _write_paths, like, laned, first, filled, trace.cells, listed, output)
 
 
 @inner
@@ -284,18 +278,18 @@ def _take_slopes(config, wanted, filled, size, room, output):
             unpack_lane(config.lanes, room.slopes, lane, size, output.to_laned, room.starts[lane])
 
 
-def _set_limits(banded, config, band, rows, ends, m, limits, trace, mask):
+def _set_limits(banded, config, band, rows, ends, m, limits, trace, like):
     """Find the limits of a band, if there is one; returns work space with room for its steps."""
     raise NotImplementedError
 
 
-def _no_limits(banded, config, band, rows, ends, m, limits, trace, mask):
+def _no_limits(banded, config, band, rows, ends, m, limits, trace, like):
     return trace
 
 
-def _limits_of_lanes(banded, config, band, rows, ends, m, limits, trace, mask):
+def _limits_of_lanes(banded, config, band, rows, ends, m, limits, trace, like):
     cells = lane_limits(config.lanes, band, rows, ends.longest, m, limits)
-    return _with_room_for(cells, trace, mask) if value_of(config.traced) else trace
+    return _with_room_for(cells, trace, like) if value_of(config.traced) else trace
 
 
 switch(_set_limits, _no_limits, _limits_of_lanes)
@@ -311,7 +305,8 @@ def _run_task(plan, cost, laned, shared, grids, output, task, tasks):
     band = Band(grids.band_cells, grids.band_share)
     most_rows, most_columns = largest(lengths), largest(columns)
     room = _room(config, wanted, laned.stride, output.values)
-    trace = _room_for_steps(config, wanted, most_rows, most_columns, output.mask)
+    like = load(lanes, room.values, 0)
+    trace = _room_for_steps(config, wanted, most_rows, most_columns, like)
     kept = aligned_empty(most_columns * count, output.values)
     limits = room_for_limits(lanes, config.banded, most_rows, output.values)
     size = laned.stride
@@ -356,7 +351,7 @@ def _run_task(plan, cost, laned, shared, grids, output, task, tasks):
                     limited,
                     limits,
                     trace,
-                    output.mask,
+                    like,
                 )
             work = Work(kept, trace.steps)
             result = _scores(config, cost, laned, operands, ends, limits, work, room, at_once)
@@ -542,7 +537,6 @@ def _output(
         visits=np.zeros((tasks, cells if plan.visits is YES else 0), dtype),
         paths=np.empty((n_paths, most_cells, 2), np.int64),
         path_lengths=np.empty(n_paths, np.int64),
-        mask=np.empty(0, MASK_DTYPES[plan.lanes.value]),
     )
 
 

@@ -2,12 +2,14 @@
 
 Candidates are sorted by a lower bound of their distance (`bounds`) and laid into lanes in that
 order, the query is shared.  Before a block starts, its first lane has the least bound of all that
-are left: if that is too far, nothing that is left can be near.  While a block runs, every few rows
-the best value of each lane's row is looked at: scores only fall along a path, so once they are all
-below the k-th best known, the block is abandoned.
+are left: if that is too far, nothing that is left can be near.
 
-Both tests are strict, so a candidate that ties with the k-th best is always computed in full, and
-of equals the one with the smaller index is nearer: results are those of all distances sorted.
+While a block runs, its cells are pruned (`pruning`), the first block by the distances without
+warping.  A vector fills one register: the columns that many lanes need together are most of the
+grid.
+
+All tests are strict, so a candidate that ties with the k-th best is always computed, and of equals
+the one with the smaller index is nearer: results are those of all distances sorted.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ from numpy.typing import NDArray
 from warplearn._kernels.drivers.blocks import pack
 from warplearn._kernels.drivers.bounds import envelope, outside, room_for_envelope
 from warplearn._kernels.drivers.evaluate import evaluate
-from warplearn._kernels.recursion.forward import Config, Ends, Operands, Work, advance, begin
+from warplearn._kernels.drivers.pruning import compute_pruned
+from warplearn._kernels.recursion.forward import Ends, Work
 from warplearn._kernels.recursion.grid import (
     NO_BAND,
     Band,
@@ -30,25 +33,16 @@ from warplearn._kernels.recursion.grid import (
     row_limits,
 )
 from warplearn._kernels.recursion.local import Squared
-from warplearn._kernels.simd.arrays import aligned_empty, flat, largest
-from warplearn._kernels.simd.compiling import entry, inlined, inner, parallel_entry
-from warplearn._kernels.simd.constants import NO, ZERO, Static, constants, value_of
-from warplearn._kernels.simd.target import lanes_for
-from warplearn._kernels.simd.threads import in_threads, thread_count
-from warplearn._kernels.simd.vector import (
-    BATCH,
-    bits,
-    load,
-    maximum,
-    splat,
-    store,
-    where,
-)
+from warplearn._kernels.simd.arrays import aligned_empty, fill, flat, largest
+from warplearn._kernels.simd.compiling import entry, inner, parallel_entry
+from warplearn._kernels.simd.constants import ZERO, Static, constants, value_of
+from warplearn._kernels.simd.target import register_lanes
+from warplearn._kernels.simd.threads import in_threads, thread_count, worth_threads
 
-_PATIENCE = 16  # rows between two looks at a block
 _TASKS_PER_THREAD = 8
 _DONE = -1.0  # in the place of the bound of a candidate that was computed, or is none
-_FEW_BLOCKS = 4  # of candidates: fewer leave lanes empty and little to prune
+# Blocks of candidates, without and with a band: fewer leave little to prune, in a band less still.
+_FEW_BLOCKS = (1, 3)
 
 
 @constants
@@ -151,17 +145,6 @@ def _ranked(bounds, mark):
     return chosen[np.argsort(bounds[chosen])]
 
 
-@inlined
-def _hopeless(lanes, kept, start, stop, ends, row, worst):
-    """Whether no lane that goes on behind `row` can still reach the score `worst`."""
-    best = splat(lanes, kept.dtype.type(-np.inf))
-    for j in range(start, stop):
-        best = maximum(best, load(lanes, kept, j * value_of(lanes)))
-    nothing = splat(lanes, kept.dtype.type(-np.inf))
-    best = where(load(lanes, ends, 0) > row, best, nothing)
-    return bits(best >= splat(lanes, worst)) == 0
-
-
 class _Room(NamedTuple):
     """What a task keeps of a block of candidates."""
 
@@ -204,41 +187,36 @@ def _fill_block(plan, train, ranking, position, room):
 
 
 @inner
-def _compute_block(plan, cost, query, ends, limits, work, room, worst):
-    """Compute the scores of a block; returns the rows after which it was finished or abandoned."""
-    lanes, m, longest, hull = plan.lanes, query.length, ends.longest, limits.hull
-    config = Config(lanes, BATCH, plan.channels, NO, plan.banded)
-    operands = Operands(room.block, 0, query.values, query.start, 0, m)
-    result = begin(lanes, m, work.kept)
-    row = ZERO
-    while row < longest:
-        start, row = row, min(row + _PATIENCE, longest)
-        result = advance(config, cost, operands, ends, limits, work, start, row, result)
-        from_column, to_column = 0, m
-        if value_of(plan.banded):
-            from_column, to_column = hull[row - 1, 0], hull[row - 1, 3] + 1
-        if row < longest and _hopeless(
-            lanes, work.kept, from_column, to_column, ends.last_rows, row - 1, worst
-        ):
-            break
-    store(room.scores, 0, result)
-    return row
-
-
-@inner
-def _rank_block(plan, band, m, ranking, position, row, room, bounds, made, best, nearest):
+def _rank_block(plan, band, m, ranking, position, cells, room, bounds, made, best, nearest):
     """Put the candidates of a block among the k best; returns how many cells were computed."""
     rows, scores = room.rows, room.scores
-    cells, k, done = ZERO, ZERO, ZERO
+    total, k, most = ZERO, ZERO, ZERO
     for lane in range(min(len(rows), len(ranking) - position)):
         case = ranking[position + lane]
         _insert(best, nearest, scores[lane], case)
         bounds[case] = _DONE
         if rows[lane] != k:
             k = rows[lane]
-            done = _cells(plan.banded, band, k, m, min(row, k), made.first, made.last)
-        cells += done
-    return cells
+            most = _cells(plan.banded, band, k, m, k, made.first, made.last)
+        total += min(cells, most)
+    return total
+
+
+@inner
+def _without_warping(plan, train, query, ranking, k):
+    """A cost that the k nearest do not exceed: that of the k-th best straight path.
+
+    Only series as long as the query have one, and only the most promising are looked at.
+    """
+    d, m = value_of(plan.channels), query.length
+    costs = np.empty(max(k, value_of(plan.lanes)), train.values.dtype)
+    fill(costs, np.inf)
+    q = query.values[query.start : query.start + m * d]
+    for place in range(min(len(costs), len(ranking))):
+        case = ranking[place]
+        if train.lengths[case] == m:
+            costs[place] = outside(train.values, case * train.stride, m * d, q, q)
+    return np.partition(costs, k - 1)[k - 1]
 
 
 @inner
@@ -271,10 +249,13 @@ def _run_task(plan, cost, train, queries, search, output, task, tasks):
         # The most promising block sets a mark that few others reach: only those need be sorted.
         last_promising = cases - left + min(count, left) - 1
         mark = np.partition(bounds, last_promising)[last_promising]
+        worst = best[-1]
         for _ in range(2):
             ranking = _ranked(bounds, mark)
             position = 0
-            while position < len(ranking) and not bounds[ranking[position]] * margin > -best[-1]:
+            if worst == -np.inf:
+                worst = -_without_warping(plan, train, query, ranking, len(best)) / margin
+            while position < len(ranking) and not bounds[ranking[position]] * margin > -worst:
                 ends = _fill_block(plan, train, ranking, position, room)
                 equal = ends.shortest == ends.longest
                 if value_of(plan.banded) and not (
@@ -282,12 +263,15 @@ def _run_task(plan, cost, train, queries, search, output, task, tasks):
                 ):
                     lane_limits(lanes, band, room.rows, ends.longest, m, limits)
                     limited_k, limited_m = ends.longest if equal else 0, m
-                row = _compute_block(plan, cost, query, ends, limits, work, room, best[-1])
-                output.computed[task] += _rank_block(
-                    plan, band, m, ranking, position, row, room, bounds, made, best, nearest
+                cells = compute_pruned(
+                    plan, cost, query, ends, limits, work, room.block, worst, room.scores
                 )
+                output.computed[task] += _rank_block(
+                    plan, band, m, ranking, position, cells, room, bounds, made, best, nearest
+                )
+                worst = max(worst, best[-1])
                 position += count
-            mark = -best[-1] / margin
+            mark = -worst / margin
 
 
 @entry
@@ -358,19 +342,20 @@ def nearest(
         A series that is no candidate for the query, or -1.
     """
     dtype, d = x.dtype, x.shape[2]
-    vector = lanes_for(dtype)
-    threads = thread_count(n_jobs)
-    tasks = 1 if threads == 1 else min(len(q), _TASKS_PER_THREAD * threads)
-    values = np.full((len(q), k), -np.inf, dtype)
-    indices = np.full((len(q), k), len(x), np.int64)
-    computed = np.zeros(tasks, np.int64)
+    vector = register_lanes(dtype)
     if skip is None:
         skip = np.full(len(q), -1, np.int64)
     banded, reach = Static(band is not None), band or NO_BAND
     kinds = np.unique(lengths, return_counts=True)
     total = int(_all_cells(banded, reach, lengths, columns, skip, *kinds))
-    if len(x) < _FEW_BLOCKS * vector.value <= _FEW_BLOCKS * len(q):
+    few = len(x) < _FEW_BLOCKS[band is not None] * vector.value
+    if few and len(q) >= vector.value:
         return _of_all(x, lengths, q, columns, k, band, skip, total, n_jobs)
+    threads = worth_threads(thread_count(n_jobs), total)
+    tasks = 1 if threads == 1 else min(len(q), _TASKS_PER_THREAD * threads)
+    values = np.full((len(q), k), -np.inf, dtype)
+    indices = np.full((len(q), k), len(x), np.int64)
+    computed = np.zeros(tasks, np.int64)
     # Twice the rounding error of a sum as long as the longest path, relative to the sum.
     margin = 1 - 4 * d * (x.shape[1] + q.shape[1]) * float(np.finfo(dtype).eps)
     arguments = (

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from warplearn._kernels.drivers.evaluate import MASK_DTYPES
 from warplearn._kernels.recursion.grid import NO_BAND, Band, row_limits
 from warplearn._kernels.recursion.lone import (
     Lone,
@@ -18,10 +17,12 @@ from warplearn._kernels.recursion.lone import (
     reversed_size,
     room_for_grid,
 )
+from warplearn._kernels.recursion.steps import step_bytes
 from warplearn._kernels.simd.arrays import aligned_empty, fill, flat
 from warplearn._kernels.simd.compiling import entry, inner
 from warplearn._kernels.simd.constants import NO, YES, Static, value_of, when
 from warplearn._kernels.simd.target import pair_lanes
+from warplearn._kernels.simd.vector import splat
 
 
 class PairPath(NamedTuple):
@@ -60,20 +61,21 @@ def _by_channels(count, y, m, channels):
 
 
 @entry
-def _score_pair(config, cost, x, y, band, mask):
+def _score_pair(config, cost, x, y, band):
     """Score of the best path; `x` and `y` are flat, elements (time, channel)."""
     count, channels = value_of(config.lanes), value_of(config.channels)
     k, m = len(x) // channels, len(y) // channels
     reversed_x = aligned_empty(channels * reversed_size(count, k), x)
     reverse(count, x, 0, channels, k, channels, reversed_x)
     stripes, total = _stripes_of(config, band, k, m)
-    steps = np.empty(2 * total if value_of(config.traced) else 0, mask.dtype)
+    size = total * step_bytes(splat(config.lanes, x.dtype.type(0)))
+    steps = np.empty(size if value_of(config.traced) else 0, np.uint8)
     room = room_for_grid(config.lanes, k, x)
     w = _by_channels(count, y, m, channels)
     value = lone_forward(config, cost, reversed_x, k, w, m, stripes, room, steps)
     path = np.empty((k + m - 1 if value_of(config.traced) else 0, 2), np.int64)
     length = np.zeros(1, np.int64)
-    when(config.traced, lone_path, config.lanes, k, m, stripes.begins, steps, path, length)
+    when(config.traced, lone_path, config.lanes, x, k, m, stripes.begins, steps, path, length)
     return value, path[: length[0]]
 
 
@@ -97,6 +99,5 @@ def score_pair(
         YES if path else NO,
         NO if band is None else YES,
     )
-    mask = MASK_DTYPES[config.lanes.value]
-    value, cells = _score_pair(config, cost, flat(x), flat(y), band or NO_BAND, np.empty(0, mask))
+    value, cells = _score_pair(config, cost, flat(x), flat(y), band or NO_BAND)
     return PairPath(value, cells[::-1])

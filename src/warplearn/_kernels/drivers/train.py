@@ -33,7 +33,7 @@ from warplearn._kernels.drivers.judging import RUNNING, Progress, add_losses, ju
 from warplearn._kernels.drivers.weights import blend, fold, penalties, project, shrink, unit_of
 from warplearn._kernels.simd.arrays import aligned_empty, fill
 from warplearn._kernels.simd.compiling import entry, inlined, inner, parallel_entry
-from warplearn._kernels.simd.constants import ZERO, value_of, when
+from warplearn._kernels.simd.constants import value_of, when
 
 _TABLE_ROWS = 256
 _SMALLEST_SCALE = 1e-3
@@ -286,15 +286,11 @@ def _move_scales(plan, models, weight, matrices, outputs, scratch):
 
 
 @inlined
-def _factors_of(plan, units, slopes, block, factors):
-    """The factors of a block's lanes; returns the lanes, as bits, whose factor is not 0."""
-    chosen = ZERO
+def _set_factors(plan, units, slopes, block, factors):
+    """The factors of a block's lanes, 0 in lanes that are left over."""
     for lane in range(value_of(plan.lanes)):
         unit = unit_of(plan.lone, plan.lanes, block, lane)
         factors[lane] = slopes[unit] if unit < units else 0.0
-        if factors[lane] != 0.0:
-            chosen |= 1 << lane
-    return chosen
 
 
 @inner
@@ -321,15 +317,12 @@ def _step(plan, components, series, case, grids, models, examples, weights, outp
     units, factors = models.n_models * models.size, lanes.factors
     for block in range(len(matrices)):
         matrix = matrices[block]
-        chosen = _factors_of(plan, units, outputs.slopes, block, factors)
+        _set_factors(plan, units, outputs.slopes, block, factors)
         when(
             plan.penalised, _shrink_block, plan, components.penalty, models, weight, outputs.rates,
             block, matrix, lanes, shrinks,
         )  # fmt: skip
-        if chosen:
-            add_gradient(
-                plan.lone, plan, cost, series, case, m, matrix, block, factors, chosen, room
-            )
+        add_gradient(plan.lone, plan, cost, series, case, m, matrix, block, factors, room)
 
 
 @inner
@@ -362,7 +355,7 @@ def _average(plan, weights, lanes, in_mean):
 
 @inner
 def _find_risks(plan, components, series, cases, grids, models, examples, judged, bias, outputs,
-                verdict):  # fmt: skip
+                room, verdict):  # fmt: skip
     """Weighted mean losses and numbers of mistakes on some examples."""
     f, y, table, risks = outputs.f, outputs.y, verdict.table, verdict.risks
     fill(risks, 0.0)
@@ -370,7 +363,9 @@ def _find_risks(plan, components, series, cases, grids, models, examples, judged
     used, total = models.n_models * models.size, 0.0
     for first in range(0, len(cases), len(table)):
         some = cases[first : first + len(table)]
-        score_cases(plan, components.cost, series, some, grids, used, judged, table)
+        score_cases(
+            plan.in_bank, plan, components.cost, series, some, grids, used, judged, room, table
+        )
         for position in range(len(some)):
             weight = examples.weights[some[position]]
             total += weight
@@ -476,7 +471,18 @@ def _train_task(
         _finish_epoch(plan, models, weights, outputs, lanes, run.max_norm, in_mean)
         cases = held_out if len(held_out) else order[epoch]
         _find_risks(
-            plan, components, series, cases, grids, models, examples, judged, bias, outputs, verdict
+            plan,
+            components,
+            series,
+            cases,
+            grids,
+            models,
+            examples,
+            judged,
+            bias,
+            outputs,
+            room,
+            verdict,
         )
         when(
             plan.penalised, _add_penalties, plan, components.penalty, models, judged,

@@ -1,7 +1,7 @@
 """Active paths: the way back through the grids of a block, and what is gathered along it.
 
 The sweep walks the rows from the last to the first and carries, for each column, the set of lanes
-whose path passes there, as the bits of an integer.  One visit serves all lanes that share a cell,
+whose path passes there (see `steps`).  One visit serves all lanes that share a cell,
 and columns that no path touches are never looked at.
 """
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from warplearn._kernels.recursion.forward import steps_of
 from warplearn._kernels.recursion.local import gradient
+from warplearn._kernels.recursion.steps import bit_of, lanes_in, set_above, set_diagonal, step_at
 from warplearn._kernels.simd.compiling import inlined, inner
 from warplearn._kernels.simd.constants import ZERO, Static, constants, value_of
 from warplearn._kernels.simd.vector import (
@@ -22,7 +23,6 @@ from warplearn._kernels.simd.vector import (
     load,
     matrix_at,
     series_at,
-    unpack,
     where,
 )
 
@@ -91,11 +91,11 @@ def _add_gradient(config, wanted, cost, operands, gradients, row, cell, on_path,
 
 @inlined
 def _gather(config, wanted, cost, operands, gradients, i, j, here, factor):
-    """Add what is wanted of cell (i, j) in the lanes whose bits are set in `here`."""
+    """Add what is wanted of cell (i, j) in the lanes of the set `here`."""
     if value_of(wanted.series) + value_of(wanted.matrix) + value_of(wanted.visits):
         d = value_of(config.channels)
         cell = i * operands.w_stride + j * d
-        on_path = unpack(config.lanes, here)
+        on_path = lanes_in(factor, here)
         if value_of(wanted.visits):
             added = where(on_path, factor, like(factor, 0.0))
             place = (gradients.w_start + cell) // d
@@ -104,7 +104,7 @@ def _gather(config, wanted, cost, operands, gradients, i, j, here, factor):
 
 
 @inlined
-def _prepare(config, trace, hull, m, longest):
+def _prepare(config, like, trace, hull, m, longest):
     """No marks yet; and no step leads out of the grid or the band, also where scores overflowed."""
     steps, marks = trace.steps, trace.marks
     low_before, high_before = 0, -1
@@ -116,29 +116,39 @@ def _prepare(config, trace, hull, m, longest):
         # In columns that the row above does not have, the way is to the left, or diagonally.
         for j in range(high_before + 1, high + 1):
             if j > high_before + 1 or i == 0:
-                steps[2 * (start + j)] = 0
-            steps[2 * (start + j) + 1] = ~steps.dtype.type(0)
-        steps[2 * (start + low)] = ~steps.dtype.type(0)
+                set_above(like, steps, start + j, False)
+            set_diagonal(like, steps, start + j, True)
+        set_above(like, steps, start + low, True)
         if low == low_before:
-            steps[2 * (start + low) + 1] = 0
+            set_diagonal(like, steps, start + low, False)
         low_before, high_before = low, high
     for j in range(m):
         marks[j] = 0
 
 
 @inlined
-def _ending(lanes, last_rows, i):
-    """The lanes, as bits, whose paths end in row i."""
+def _ending(like, count, last_rows, i):
+    """The set of lanes whose paths end in row i."""
     ending = ZERO
-    for lane in range(value_of(lanes)):
+    for lane in range(count):
         if int(last_rows[lane]) == i:
-            ending |= 1 << lane
+            ending |= bit_of(like, lane)
     return ending
 
 
+@inlined
+def _not_zero(like, count, factors):
+    """The set of lanes whose factor is not 0."""
+    chosen = ZERO
+    for lane in range(count):
+        if factors[lane] != 0:
+            chosen |= bit_of(like, lane)
+    return chosen
+
+
 @inner
-def backward(config, wanted, cost, operands, ends, limits, trace, chosen, upstream, gradients):
-    """Visit the active paths of the lanes whose bit is set in `chosen`.
+def backward(config, wanted, cost, operands, ends, limits, trace, upstream, gradients):
+    """Visit the active paths of the lanes whose factor is not 0.
 
     Parameters
     ----------
@@ -146,8 +156,6 @@ def backward(config, wanted, cost, operands, ends, limits, trace, chosen, upstre
         As for `forward`.
     wanted : Wanted
     trace : Trace
-    chosen : int
-        Lanes, as bits.
     upstream : array of lanes
         The factor of each lane in what is added to the gradients and visits.
     gradients : Gradients
@@ -160,23 +168,25 @@ def backward(config, wanted, cost, operands, ends, limits, trace, chosen, upstre
     lanes, m, last_rows, longest = config.lanes, operands.m, ends.last_rows, ends.longest
     steps, marks, cells, hull = trace.steps, trace.marks, trace.cells, limits.hull
     factor = load(lanes, upstream, 0)
-    _prepare(config, trace, hull, m, longest)
+    chosen = _not_zero(factor, value_of(lanes), upstream)
+    if not chosen:
+        return 0
+    _prepare(config, factor, trace, hull, m, longest)
     count = 0
     low, high = m, -1  # columns that hold marks of the row at hand
     for i in range(longest - 1, -1, -1):
         arrived = ZERO  # lanes that start in this row, or come from the cell to the right
         if i + 1 >= ends.shortest:
-            arrived = chosen & _ending(lanes, last_rows, i)
+            arrived = chosen & _ending(factor, value_of(lanes), last_rows, i)
             if arrived:
                 high = m - 1
         crossed = ZERO  # lanes that left the cell to the right diagonally
         start = steps_of(config, hull, m, i)
         j = high
         while j >= low or arrived | crossed:
-            column, word = np.uint64(j), 2 * (start + j)  # unsigned, no index counts from the end
+            column = np.uint64(j)  # unsigned, no index counts from the end
             here = marks[column] | arrived
-            above = np.int64(steps[np.uint64(word)])
-            diagonal = np.int64(steps[np.uint64(word + 1)])
+            above, diagonal = step_at(factor, steps, start + j)
             marks[column] = crossed | (here & (above & ~diagonal))
             arrived = here & ~above
             crossed = here & (above & diagonal)
@@ -195,11 +205,11 @@ def backward(config, wanted, cost, operands, ends, limits, trace, chosen, upstre
 
 
 @inner
-def path_of_lane(lane, cells, count, path):
-    """Pick the cells of one lane, in the order of the way back; returns how many."""
+def path_of_lane(own, cells, count, path):
+    """Pick the cells of one lane, the set `own`, in the order of the way back; returns how many."""
     length = 0
     for cell in range(count):
-        if cells[cell, 2] >> lane & 1:
+        if cells[cell, 2] & own:
             path[length, 0] = cells[cell, 0]
             path[length, 1] = cells[cell, 1]
             length += 1

@@ -17,8 +17,7 @@ the same: its row stride is 0.
 Some rows are swept at once, column by column: the row above is loaded and the last row stored once
 for all of them, and only that row is kept.  Two rows of long vectors or four rows of short ones
 (`target.lanes_for`) keep the arithmetic units of the CPU busy all the time.  Where the path
-is wanted, two bits a cell and lane record the step that led there: from the row above or from the
-left, and if from above, diagonally or straight.  Ties prefer the diagonal, then straight up.
+is wanted, the step that led to each cell is recorded (see `steps`).
 """
 
 from __future__ import annotations
@@ -28,6 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from warplearn._kernels.recursion.local import score
+from warplearn._kernels.recursion.steps import record_step
 from warplearn._kernels.simd.compiling import inlined, inner
 from warplearn._kernels.simd.constants import NO, YES, Static, constants, switch, value_of
 from warplearn._kernels.simd.vector import (
@@ -38,7 +38,6 @@ from warplearn._kernels.simd.vector import (
     series_at,
     splat,
     store,
-    store_bits,
     where,
 )
 
@@ -90,8 +89,8 @@ class Ends(NamedTuple):
 class Work(NamedTuple):
     """Work space of the recursion.
 
-    `kept` holds m vectors, the row above.  `steps` holds two masks a cell, for rows rounded up to a
-    multiple of `grid.ROWS`; it is empty unless the steps are recorded.
+    `kept` holds m vectors, the row above.  `steps` has `step_bytes` for each cell, of rows rounded
+    up to a multiple of `grid.ROWS`; it is empty unless the steps are recorded.
     """
 
     kept: Any
@@ -133,13 +132,6 @@ def cell(config, cost, x, i, w, j, up, diagonal, left):
             cost, series_at(role, lanes, x, i + c), matrix_at(role, lanes, w, j + c)
         )
     return value
-
-
-@inlined
-def record_step(steps, cell, up, diagonal, left):
-    """Note which neighbour the best path to a cell comes from."""
-    store_bits(steps, 2 * cell, maximum(up, diagonal) >= left)
-    store_bits(steps, 2 * cell + 1, diagonal >= up)
 
 
 @inlined
@@ -218,23 +210,20 @@ def _sweep(config, masked, cost, x, w, stripe, limits, kept, steps, start, stop,
     return Column(above, before_first, before_second, before_third, before_fourth)
 
 
-def _sweep_rows(banded, config, cost, x, w, stripe, limits, kept, steps, m, rows, longest, above):
-    """All columns of the rows of a stripe; `above` is the value above the first column."""
+def _sweep_rows(banded, config, cost, x, w, stripe, limits, kept, steps, m, last, above):
+    """All columns of the rows of a stripe up to row `last`; `above` is above the first column."""
     raise NotImplementedError
 
 
-def _complete_rows(
-    banded, config, cost, x, w, stripe, limits, kept, steps, m, rows, longest, above
-):
+def _complete_rows(banded, config, cost, x, w, stripe, limits, kept, steps, m, last, above):
     nothing = splat(config.lanes, kept.dtype.type(-np.inf))
     column = Column(above, nothing, nothing, nothing, nothing)
     return _sweep(config, NO, cost, x, w, stripe, limits, kept, steps, 0, m, column)
 
 
-def _rows_of_band(banded, config, cost, x, w, stripe, limits, kept, steps, m, rows, longest, above):
+def _rows_of_band(banded, config, cost, x, w, stripe, limits, kept, steps, m, last, above):
     lanes, hull, i = config.lanes, limits.hull, stripe.row
     nothing = splat(lanes, kept.dtype.type(-np.inf))
-    last = min(i + rows, longest) - 1
     first, stop = hull[i, 0], hull[last, 3] + 1
     inner = min(hull[last, 1], stop)
     outer = max(hull[i, 2] + 1, inner)
@@ -313,8 +302,9 @@ def advance(config, cost, operands, ends, limits, work, start, stop_row, result)
     end = load(lanes, ends.last_rows, 0)
     for i in range(start, stop_row, rows):
         stripe = _stripe_at(config, operands, hull, i, longest)
+        last = min(i + rows, longest) - 1
         column = _sweep_rows(
-            banded, config, cost, x, w, stripe, limits, kept, steps, m, rows, longest, above
+            banded, config, cost, x, w, stripe, limits, kept, steps, m, last, above
         )
         above = nothing
         if i + rows >= ends.shortest:

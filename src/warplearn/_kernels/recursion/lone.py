@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from warplearn._kernels.recursion.forward import record_step
 from warplearn._kernels.recursion.local import score
+from warplearn._kernels.recursion.steps import bit_of, record_step, step_at
 from warplearn._kernels.simd.arrays import aligned_empty, fill
 from warplearn._kernels.simd.compiling import entry, inlined, inner
 from warplearn._kernels.simd.constants import Static, constants, value_of
@@ -189,7 +189,7 @@ def lone_forward(config, cost, x, k, w, m, stripes, room, steps):
         after the other with zeros up to a multiple of the lanes
     stripes : Stripes
     room : `Room`
-    steps : two masks for each recorded step
+    steps : `step_bytes` for each recorded step
     """
     lanes, count = config.lanes, value_of(config.lanes)
     kept, low, high = room.kept, room.low, room.high
@@ -223,7 +223,7 @@ def lone_forward(config, cost, x, k, w, m, stripes, room, steps):
 
 
 @inlined
-def _climb(count, begins, steps, i, j):
+def _climb(like, count, begins, steps, i, j):
     """Follow the best path to cell (i, j) straight up: the row where it enters the column.
 
     Also returns the row of the cell to the left that it comes from.  Along the edges there is one
@@ -232,9 +232,12 @@ def _climb(count, begins, steps, i, j):
     if j == 0:
         return 0, -1
     lane = j & (count - 1)
-    at = begins[j // count] + i + lane
-    while i > 0 and np.int64(steps[2 * at]) >> lane & 1:
-        if np.int64(steps[2 * at + 1]) >> lane & 1:
+    own, at = bit_of(like, lane), begins[j // count] + i + lane
+    while i > 0:
+        above, diagonal = step_at(like, steps, at)
+        if not above & own:
+            break
+        if diagonal & own:
             return i, i - 1
         i -= 1
         at -= 1
@@ -244,9 +247,9 @@ def _climb(count, begins, steps, i, j):
 @inner
 def lone_backward(lanes, x, k, m, begins, steps, factor, skewed):
     """Add `factor * x_i` to the cells of the active path, of a series of one channel."""
-    count, i = value_of(lanes), k - 1
+    like, count, i = splat(lanes, x.dtype.type(0)), value_of(lanes), k - 1
     for j in range(m - 1, -1, -1):
-        top, before = _climb(count, begins, steps, i, j)
+        top, before = _climb(like, count, begins, steps, i, j)
         lane = j & (count - 1)
         column = (begins[j // count] + lane) * count + lane
         for row in range(top, i + 1):
@@ -255,11 +258,11 @@ def lone_backward(lanes, x, k, m, begins, steps, factor, skewed):
 
 
 @inner
-def lone_path(lanes, k, m, begins, steps, path, length):
+def lone_path(lanes, x, k, m, begins, steps, path, length):
     """Write the cells of the active path, from its end, and how many there are to `length[0]`."""
-    i, count = k - 1, 0
+    like, i, count = splat(lanes, x.dtype.type(0)), k - 1, 0
     for j in range(m - 1, -1, -1):
-        top, before = _climb(value_of(lanes), begins, steps, i, j)
+        top, before = _climb(like, value_of(lanes), begins, steps, i, j)
         for row in range(i, top - 1, -1):
             path[count, 0] = row
             path[count, 1] = j

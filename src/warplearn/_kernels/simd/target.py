@@ -30,10 +30,14 @@ define <16 x float> @probe(<16 x float> %a, <16 x float> %b) {
 
 
 class Target(NamedTuple):
-    """A CPU: how many vector registers it has, and how many bytes each."""
+    """A CPU: how many vector registers it has, how many bytes each, and how masks become bits.
+
+    `packs_masks` is for AVX2: see `recursion.steps`.
+    """
 
     n_registers: int
     register_bytes: int
+    packs_masks: bool = False
 
 
 # Registers of a vector: where only scores are wanted, and where paths are recorded or windows read.
@@ -57,7 +61,7 @@ def _detect() -> Target:
     if re.search(r"%k[0-7]|%zmm", assembly):
         return Target(32, 64)
     if "%ymm" in assembly:
-        return Target(16, 32)
+        return Target(16, 32, packs_masks=True)
     return Target(16 if "%xmm" in assembly else 32, 16)  # SSE2, or NEON and the like
 
 

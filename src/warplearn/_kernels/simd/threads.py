@@ -7,6 +7,9 @@ Numba's threads do not survive a fork: GNU OpenMP ends a child that uses them.  
 was forked after threads had been started runs serial entry points only.  And Numba's own threads,
 the layer `workqueue`, abort the process if two Python threads use them at once.  So these take
 turns.
+
+`n_jobs` governs linear algebra too: BLAS would otherwise take all cores, and on a busy machine its
+threads wait for each other.
 """
 
 from __future__ import annotations
@@ -16,10 +19,20 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from functools import cache, wraps
+from importlib import import_module
+from typing import Any, ParamSpec, TypeVar
 
 import numba
 import numpy as np
+from threadpoolctl import ThreadpoolController
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+# With fewer cells for each thread, which take less than a millisecond, starting threads costs more
+# than it saves, and so does compiling a parallel entry point.
+_LEAST_CELLS = 4_000_000
 
 
 def thread_count(n_jobs: int | None) -> int:
@@ -34,6 +47,11 @@ def thread_count(n_jobs: int | None) -> int:
         raise ValueError(f"n_jobs must be None or a non-zero integer, got {n_jobs!r}")
     most = int(numba.config.NUMBA_NUM_THREADS)
     return min(int(n_jobs), most) if n_jobs > 0 else max(1, most + 1 + int(n_jobs))
+
+
+def worth_threads(threads: int, cells: float) -> int:
+    """As many of the threads as there is work for."""
+    return max(1, min(threads, int(cells / _LEAST_CELLS)))
 
 
 def _configured() -> int:
@@ -95,3 +113,27 @@ def in_threads(
             parallel(*arguments)
     finally:
         numba.set_num_threads(before)
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    """NumPy and SciPy may each have a library of their own; looking for them takes milliseconds."""
+    import_module("scipy.linalg")  # loads its library
+    return ThreadpoolController().select(user_api="blas")
+
+
+def blas_threads(n_jobs: int | None) -> AbstractContextManager[Any]:
+    """Let linear algebra use as many threads as `n_jobs` says."""
+    limits: AbstractContextManager[Any] = _blas().limit(limits=thread_count(n_jobs))
+    return limits
+
+
+def limits_blas(method: Callable[P, R]) -> Callable[P, R]:
+    """Let linear algebra in a method of an estimator use as many threads as its `n_jobs` says."""
+
+    @wraps(method)
+    def limited(*args: P.args, **kwargs: P.kwargs) -> R:
+        with blas_threads(args[0].n_jobs):  # type: ignore[attr-defined]
+            return method(*args, **kwargs)
+
+    return limited

@@ -84,6 +84,12 @@ def _indices(order):
     return ir.Constant(ir.VectorType(_INT32, len(order)), list(order))
 
 
+def part_of(builder, vec, first, count):
+    """Some consecutive lanes of a vector."""
+    undefined = ir.Constant(vec.type, ir.Undefined)
+    return builder.shuffle_vector(vec, undefined, _indices(range(first, first + count)))
+
+
 def address_of(context, builder, array_type, array, offset, pointee):
     """The address of element `offset` of an array, as a pointer to `pointee`."""
     data = context.make_array(array_type)(context, builder, array).data
@@ -106,10 +112,7 @@ def _total(builder, vec):
     width = vec.type.count
     while width > 1:
         width //= 2
-        undefined = ir.Constant(vec.type, ir.Undefined)
-        low = builder.shuffle_vector(vec, undefined, _indices(range(width)))
-        high = builder.shuffle_vector(vec, undefined, _indices(range(width, 2 * width)))
-        vec = builder.fadd(low, high)
+        vec = builder.fadd(part_of(builder, vec, 0, width), part_of(builder, vec, width, width))
     return builder.extract_element(vec, _INT32(0))
 
 
@@ -276,19 +279,6 @@ series_at, matrix_at = _reader(1), _reader(2)
 add_to_series, add_to_matrix = _adder(1), _adder(2)
 
 
-@intrinsic
-def store_bits(typingctx, array, offset, mask):
-    """Write a mask to an array of integers with one bit a lane."""
-
-    def codegen(context, builder, sig, args):
-        integer = ir.IntType(mask.lanes)
-        address = address_of(context, builder, array, args[0], args[1], integer)
-        builder.store(builder.bitcast(args[2], integer), address)
-        return context.get_dummy_value()
-
-    return types.void(array, types.intp, mask), codegen
-
-
 def _transposed_halves(builder, block):
     """Transpose two squares that lie side by side in the rows of `block`.
 
@@ -427,7 +417,7 @@ def last_lane(typingctx, vec):
     return vec.dtype(vec), codegen
 
 
-# Masks.  A mask is also an integer with one bit a lane, the form in which paths are stored.
+# Masks.
 
 
 @intrinsic
@@ -449,16 +439,3 @@ def bits(typingctx, mask):
         return packed if mask.lanes == 64 else builder.zext(packed, ir.IntType(64))
 
     return types.int64(mask), codegen
-
-
-@intrinsic
-def unpack(typingctx, lanes, integer):
-    """The mask that `bits` turned into an integer."""
-
-    def codegen(context, builder, sig, args):
-        packed = args[1]
-        if lanes.value < 64:
-            packed = builder.trunc(packed, ir.IntType(lanes.value))
-        return builder.bitcast(packed, context.get_value_type(sig.return_type))
-
-    return Mask(lanes.value)(lanes, types.int64), codegen

@@ -25,6 +25,18 @@ for (const table of document.querySelectorAll("table.sortable")) {
   }));
 }
 
+// Tables that are wider than the page say so until they are scrolled.
+const regions = [...document.querySelectorAll(".scroll")];
+const hint = region => {
+  region.previousElementSibling.hidden =
+    region.scrollLeft > 8 || region.scrollWidth <= region.clientWidth + 2;
+};
+regions.forEach(region => region.addEventListener("scroll", () => hint(region)));
+const hints = () => regions.forEach(hint);
+addEventListener("resize", hints);
+document.querySelectorAll("details").forEach(each => each.addEventListener("toggle", hints));
+hints();
+
 // Light and dark.
 const darkNow = () => {
   const chosen = document.documentElement.dataset.theme;
@@ -40,6 +52,7 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => view
 const state = { view: 0, unit: 0, channel: 0, series: 0, mistakes: false, hover: null };
 const LEFT = 44, RIGHT = 10, TOP = 8, BOTTOM = 24;  // around the plots
 const style = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const counted = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
 const wrong = s => s.label !== s.predicted;
 
 function bytes(text) {
@@ -78,7 +91,7 @@ function refresh() {
   const kind = view.heldOut ? "test" : "training";
   get("model-note").textContent = `${view.model} with ${view.units[0].m} columns for ${view.units[0].n} time steps` +
     (view.units.length > 1 ? ` and ${view.units.length} matrices` : "") +
-    `; ${view.mistakes} mistakes on ${view.cases} ${kind} series, of which ${view.series.length} can be chosen here.`;
+    `. ${counted(view.mistakes, "mistake")} on ${view.cases} ${kind} series; ${view.series.length} of these series can be chosen here.`;
   const scale = view.units[state.unit].scale;
   get("low").textContent = (-scale).toPrecision(2);
   get("high").textContent = scale.toPrecision(2);
@@ -228,10 +241,21 @@ function draw() {
   drawContributions();
 }
 
-function read(event) {
-  const view = views[state.view], s = view.series[state.series], unit = view.units[state.unit];
-  const box = event.currentTarget.getBoundingClientRect();
-  const i = Math.floor((event.clientX - box.left - LEFT) / (box.width - LEFT - RIGHT) * unit.n);
+function pointed(event) {
+  const box = event.currentTarget.getBoundingClientRect(), n = views[state.view].units[state.unit].n;
+  read(Math.floor((event.clientX - box.left - LEFT) / (box.width - LEFT - RIGHT) * n));
+}
+
+function pressed(event) {
+  const step = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10 }[event.key];
+  if (!step) return;
+  event.preventDefault();
+  const last = views[state.view].series[state.series].values[0].length - 1;
+  read(state.hover === null ? 0 : Math.max(0, Math.min(last, state.hover + step)));
+}
+
+function read(i) {
+  const view = views[state.view], s = view.series[state.series];
   if (i < 0 || i >= s.values[0].length) return;
   state.hover = i;
   const [first, last] = s.paths[state.unit].map(columns => columns[i]);
@@ -259,7 +283,10 @@ if (views.length) {
   get("previous").addEventListener("click", () => move(-1));
   get("next").addEventListener("click", () => move(1));
   get("mistakes").addEventListener("change", event => { state.mistakes = event.target.checked; refresh(); });
-  for (const id of ["matrix", "contributions"]) get(id).addEventListener("pointermove", read);
+  for (const id of ["matrix", "contributions"]) {
+    get(id).addEventListener("pointermove", pointed);
+    get(id).addEventListener("keydown", pressed);
+  }
   addEventListener("resize", draw);
   refresh();
 }

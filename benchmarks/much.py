@@ -1,0 +1,166 @@
+"""Much data: epochs in batches, chunks from disk, and a cluster of processes.
+
+`--only epoch` compares an epoch of training with scoring the same series.  `--only memory` prints
+what estimators allocate beyond the series.  `--only cluster` compares two Dask workers of one
+thread each with one.  Series are generated and of length 100, in float32.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import time
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.measure import at_least, at_most, describe_machine
+from warplearn import (
+    ElasticFeatureClassifier,
+    ElasticKMeans,
+    ElasticLogisticRegression,
+    ElasticMLPClassifier,
+    SeriesCollection,
+)
+
+LENGTH = 100
+CHUNK = 1_000  # series of a chunk on the cluster
+
+
+def bumps(count: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Noisy series of two classes."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(count) % 2
+    X = rng.standard_normal((count, LENGTH), dtype=np.float32)
+    X += y[:, None] * np.sin(np.arange(LENGTH, dtype=np.float32) / 9)
+    return X, y
+
+
+def linear(batch_size: int) -> ElasticLogisticRegression:
+    return ElasticLogisticRegression(
+        elasticity=10, polarity="+", batch_size=batch_size, solver="adam", max_iter=1,
+        learning_rate="constant", learning_rate_init=0.01, random_state=0, n_jobs=1,
+    )  # fmt: skip
+
+
+def seconds(function: Callable[[], Any], repeats: int = 3) -> float:
+    """The least time of some calls."""
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def epoch(options: argparse.Namespace) -> None:
+    X, y = bumps(options.series)
+    model = linear(256).fit(X[:1000], y[:1000])
+    scores = seconds(lambda: model.decision_function(X))
+    print(
+        f"scores of {len(X):,} series, m = 10: {scores:.3f} s, {scores / len(X) * 1e6:.2f} us each"
+    )
+    for size in (64, 256, 1024, 4096):
+        spent = seconds(lambda size=size: linear(size).fit(X, y), 1)
+        most = 10 if size >= 1024 else np.inf
+        at_most(f"epoch in batches of {size}: times the scores", spent / scores, most)
+
+
+def memory(options: argparse.Namespace) -> None:
+    X, y = bumps(1000)
+    network = ElasticMLPClassifier(elasticity=2, max_iter=1, batch_size=500, random_state=0)
+    models = [
+        linear(500).fit(X, y),
+        network.fit(X, y),
+        ElasticKMeans(3, max_iter=1, random_state=0).fit(X),
+        ElasticFeatureClassifier(400, random_state=0).fit(X, y),
+    ]
+    many, labels = bumps(options.series)
+    with tempfile.TemporaryDirectory() as folder:
+        np.save(Path(folder) / "X.npy", many)
+        kinds = {
+            "array": SeriesCollection.of(many),
+            "file": SeriesCollection.of(np.load(Path(folder) / "X.npy", mmap_mode="r")),
+            "chunks": SeriesCollection.chunks(
+                [many[i : i + 10_000] for i in range(0, len(many), 10_000)]
+            ),
+        }
+        print(f"{len(many):,} series, {many.nbytes / 1e6:.0f} MB; peak beyond them in MB:")
+        for kind, series in kinds.items():
+            for model in models:
+                used = _peak(lambda model=model, series=series: model.predict(series))
+                at_most(f"{type(model).__name__}.predict, {kind}", used, 200)
+            used = _peak(lambda series=series: linear(4096).fit(series, labels))
+            at_most(f"ElasticLogisticRegression.fit, {kind}", used, 200)
+
+
+def _peak(function: Callable[[], Any]) -> float:
+    tracemalloc.start()
+    function()
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return most / 1e6
+
+
+def cluster(options: argparse.Namespace) -> None:
+    import dask.array
+    from distributed import Client, LocalCluster
+
+    import warplearn.dask as remote
+
+    os.environ["OMP_NUM_THREADS"] = "1"
+    X, y = bumps(options.series)
+    model = ElasticFeatureClassifier(800, random_state=0, n_jobs=1).fit(X[:1000], y[:1000])
+
+    def work(series: Any, client: Client) -> dict[str, Callable[[], Any]]:
+        pairs = series[: 6 * CHUNK]
+        return {
+            "features fit": lambda: remote.fit(
+                ElasticFeatureClassifier(800, random_state=0, n_jobs=1), series, y, client=client
+            ),
+            "features predict": lambda: client.compute(remote.predict(model, series)).result(),
+            "linear fit, 5 full batches": lambda: remote.fit(
+                linear(len(X)).set_params(max_iter=5), series, y, client=client
+            ),
+            "pairwise": lambda: client.compute(remote.pairwise_dtw(pairs).sum()).result(),
+        }
+
+    spent: dict[str, list[float]] = {}
+    for workers in (1, 2):
+        with (
+            LocalCluster(
+                n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=":0"
+            ) as local,
+            Client(local) as client,
+        ):
+            series = dask.array.from_array(X, chunks=(CHUNK, -1)).persist()
+            for name, function in work(series, client).items():
+                if options.case in (None, name):
+                    function()  # compiles, or loads what was compiled
+                    spent.setdefault(name, []).append(seconds(function, 2))
+    for name, (one, two) in spent.items():
+        each = one / len(X) * 1e6
+        at_least(f"{name}, {one:.2f} s, {each:.1f} us a series: two workers to one", one / two, 1.6)
+
+
+PARTS = {"epoch": epoch, "memory": memory, "cluster": cluster}
+
+
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks much",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--series", type=int, default=100_000)
+    parser.add_argument("--case", help="only this case of the cluster")
+    options = parser.parse_args(arguments)
+    print(describe_machine())
+    for part in options.only:
+        print(f"\n{part}")
+        PARTS[part](options)

@@ -1,0 +1,233 @@
+"""Recorded steps of best paths, and sets of lanes.
+
+A path comes to a cell from the row above or from the left, and if from above, diagonally or
+straight.  The *step* of a cell records this with two bits a lane.  Ties prefer the diagonal, then
+straight up.
+
+A set of lanes is an integer with one bit a lane.  Where masks have registers of their own
+(AVX-512), bit l is lane l, and a step is two such integers, one after the other.  AVX2 has an
+instruction that takes 32 bits out of a register, but none that puts many lanes into it in their
+order.  There the comparisons of two registers, *above* and *diagonal*, are packed into one, which
+leaves the lanes of above and diagonal in alternating bytes, permuted.  The bits of a set then stand
+in this order, too: `bit_of` is the place of a lane.  Wider elements fill two bits each.
+
+All functions take a vector, `like`, for its type alone.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from warplearn._kernels.simd.compiling import inlined
+from warplearn._kernels.simd.target import TARGET
+from warplearn._kernels.simd.vector import Mask, Vec, address_of, maximum, part_of
+
+_BYTE, _INT32, _INT64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
+_OWN_BYTES = 0x00FF00FF00FF00FF  # of a packed step: those of `above`, and shifted of `diagonal`
+
+
+def _registers(like: Vec) -> int:
+    """How many registers of AVX2 a vector fills if its steps are packed, else 0."""
+    count = like.lanes * like.dtype.bitwidth // 8 // TARGET.register_bytes
+    return count if TARGET.packs_masks and count in (2, 4) else 0
+
+
+def _step_bytes(like: Vec) -> int:
+    return 2 * _registers(like) or 2 * like.lanes // 8
+
+
+def _bit_of(like: Vec, lane: int) -> int:
+    """The place of a lane in a set."""
+    if not _registers(like):
+        return lane
+    per_register = 8 * TARGET.register_bytes // like.dtype.bitwidth
+    register, element = divmod(lane, per_register)
+    pair, side = divmod(register, 2)
+    half, place = divmod(element, per_register // 2)
+    return 32 * pair + 16 * half + 4 * side + 8 // per_register * place
+
+
+def _all_bits(like: Vec) -> int:
+    """The set of all lanes."""
+    count = _registers(like)
+    return _OWN_BYTES & (1 << 16 * count) - 1 if count else (1 << like.lanes) - 1
+
+
+@intrinsic
+def step_bytes(typingctx, like):
+    """How many bytes the step of a cell takes up."""
+
+    def codegen(context, builder, sig, args):
+        return context.get_constant(types.intp, _step_bytes(like))
+
+    return types.intp(like), codegen
+
+
+@intrinsic
+def bit_of(typingctx, like, lane):
+    """The set of one lane."""
+
+    def codegen(context, builder, sig, args):
+        table = [1 << _bit_of(like, lane) for lane in range(like.lanes)]
+        sets = ir.Constant(ir.VectorType(_INT64, like.lanes), [_signed(bits) for bits in table])
+        return builder.extract_element(sets, args[1])
+
+    return types.int64(like, types.intp), codegen
+
+
+def _signed(bits: int) -> int:
+    return bits - (1 << 64) if bits >= 1 << 63 else bits
+
+
+@intrinsic
+def lanes_in(typingctx, like, lane_set):
+    """The mask of the lanes in a set."""
+
+    def codegen(context, builder, sig, args):
+        bits = args[1]
+        if not _registers(like):
+            if like.lanes < 64:
+                bits = builder.trunc(bits, ir.IntType(like.lanes))
+            return builder.bitcast(bits, context.get_value_type(sig.return_type))
+        # Compared in integers as wide as the elements, which is how masks are used.
+        width = like.dtype.bitwidth
+        integer = ir.IntType(width)
+        words = [
+            builder.trunc(builder.lshr(bits, _INT64(at)), integer) for at in range(0, 64, width)
+        ]
+        undefined = ir.Constant(ir.VectorType(integer, like.lanes), ir.Undefined)
+        spread = undefined
+        places = [_bit_of(like, lane) for lane in range(like.lanes)]
+        for lane, place in enumerate(places):
+            spread = builder.insert_element(spread, words[place // width], _INT32(lane))
+        own = [1 << place % width for place in places]
+        wanted = ir.Constant(undefined.type, own)
+        return builder.icmp_signed("==", builder.and_(spread, wanted), wanted)
+
+    return Mask(like.lanes)(like, types.int64), codegen
+
+
+def _integer_at(context, builder, array_type, array, offset, bits):
+    return address_of(context, builder, array_type, array, offset, ir.IntType(bits))
+
+
+@intrinsic
+def step_at(typingctx, like, steps, cell):
+    """The lanes that come to a cell from the row above; and those for which this is diagonal."""
+
+    def codegen(context, builder, sig, args):
+        _, array, index = args
+        size = _step_bytes(like)
+        offset = builder.mul(index, index.type(size))
+        address = _integer_at(context, builder, steps, array, offset, 8 * size)
+        count = _registers(like)
+        if count:
+            word = builder.load(address, align=1)
+            word = builder.zext(word, _INT64) if size < 8 else word
+            own = _INT64(_all_bits(like))
+            sets = [builder.and_(builder.lshr(word, _INT64(at)), own) for at in (0, 8)]
+        else:
+            integer = ir.IntType(like.lanes)
+            address = builder.bitcast(address, integer.as_pointer())
+            sets = [
+                builder.load(builder.gep(address, [_INT32(place)]), align=1) for place in (0, 1)
+            ]
+            if like.lanes < 64:
+                sets = [builder.zext(each, _INT64) for each in sets]
+        return context.make_tuple(builder, sig.return_type, sets)
+
+    return types.UniTuple(types.int64, 2)(like, steps, types.intp), codegen
+
+
+def _setter(part):
+    @intrinsic
+    def set_all(typingctx, like, steps, cell, value):
+        """Let all lanes, or none, come to a cell in one way."""
+
+        def codegen(context, builder, sig, args):
+            _, array, index, value = args
+            size, count = _step_bytes(like), _registers(like)
+            offset = builder.mul(index, index.type(size))
+            if count:
+                address = _integer_at(context, builder, steps, array, offset, 8 * size)
+                word = builder.load(address, align=1)
+                own = word.type(_signed(_all_bits(like) << 8 * part))
+                filled = builder.or_(word, own)
+                cleared = builder.and_(word, builder.not_(own))
+                builder.store(builder.select(value, filled, cleared), address, align=1)
+            else:
+                offset = builder.add(offset, offset.type(part * size // 2))
+                address = _integer_at(context, builder, steps, array, offset, like.lanes)
+                integer = ir.IntType(like.lanes)
+                builder.store(builder.select(value, integer(-1), integer(0)), address, align=1)
+            return context.get_dummy_value()
+
+        return types.void(like, steps, types.intp, types.boolean), codegen
+
+    return set_all
+
+
+set_above, set_diagonal = _setter(0), _setter(1)
+
+
+@intrinsic
+def _store_step(typingctx, steps, cell, above, left, diagonal, up):
+    """Write where above >= left, and where diagonal >= up."""
+    count, size = _registers(above), _step_bytes(above)
+
+    def codegen(context, builder, sig, args):
+        array, index = args[:2]
+        masks = [builder.fcmp_ordered(">=", *args[i : i + 2]) for i in (2, 4)]
+        offset = builder.mul(index, index.type(size))
+        if count:
+            integer, words = _INT32, _packed(builder, masks, above.dtype.bitwidth)
+        else:
+            integer = ir.IntType(above.lanes)
+            words = [builder.bitcast(mask, integer) for mask in masks]
+        address = address_of(context, builder, steps, array, offset, integer)
+        for place, word in enumerate(words):
+            builder.store(word, builder.gep(address, [_INT32(place)]), align=1)
+        return context.get_dummy_value()
+
+    return types.void(steps, types.intp, above, above, above, above), codegen
+
+
+def _packed(builder, masks, width):
+    """The bits of two masks, 32 from each two registers of both."""
+    register = ir.VectorType(_INT32, 8)
+    per_register = 8 * TARGET.register_bytes // width
+    parts = []
+    for mask in masks:
+        full = builder.sext(mask, ir.VectorType(ir.IntType(width), mask.type.count))
+        parts.append(
+            [
+                builder.bitcast(part_of(builder, full, first, per_register), register)
+                for first in range(0, mask.type.count, per_register)
+            ]
+        )
+    above, diagonal = parts
+    words = []
+    for pair in range(0, len(above), 2):
+        shorts = [
+            _call(builder, "packssdw", ir.VectorType(ir.IntType(16), 16), part[pair : pair + 2])
+            for part in (above, diagonal)
+        ]
+        bytes_ = _call(builder, "packsswb", ir.VectorType(_BYTE, 32), shorts)
+        words.append(_call(builder, "pmovmskb", _INT32, [bytes_]))
+    return words
+
+
+def _call(builder, name, result, operands):
+    """Call an instruction of AVX2."""
+    kind = ir.FunctionType(result, [operand.type for operand in operands])
+    function = cgutils.get_or_insert_function(builder.module, kind, f"llvm.x86.avx2.{name}")
+    return builder.call(function, operands)
+
+
+@inlined
+def record_step(steps, cell, up, diagonal, left):
+    """Note which neighbour the best path to a cell comes from."""
+    _store_step(steps, cell, maximum(up, diagonal), left, diagonal, up)

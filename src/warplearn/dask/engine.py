@@ -1,0 +1,215 @@
+"""Series that are spread over a cluster, and functions that travel to them.
+
+`ClusterEngine` is what `warplearn.series.chunks` asks to map a function over chunks or to add up
+what it makes of them.  A chunk is a part of a Dask collection: a delayed value that Dask reads,
+keeps, moves, and computes again when a worker is lost.  Tasks are pure functions of a chunk and of
+a small box that holds what they need, such as weights, so that they can be repeated anywhere.
+Sums are added up in a tree whose shape depends on the chunks only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import dask
+import numpy as np
+from dask.delayed import Delayed
+from distributed import Client, Future
+from numpy.typing import NDArray
+
+from warplearn.series.chunks import each, total
+from warplearn.series.collection import SeriesCollection
+
+RETRIES = 2  # of a task, such as one that reads a chunk
+SPLIT_EVERY = 4  # partial sums that are added up by one task
+_IN_FLIGHT = 4  # chunks for each thread of the cluster whose results are on their way
+
+Change = Callable[[SeriesCollection], SeriesCollection]
+
+
+class Box(NamedTuple):
+    """What all tasks of a pass need; travels to each worker once."""
+
+    function: Callable[..., Any]
+    plus: Callable[[Any, Any], Any] | None
+    changes: tuple[Change, ...]
+    whole: bool = False
+
+
+def as_collection(part: Any, name: str = "X") -> SeriesCollection:
+    """The series of a part."""
+    return part if isinstance(part, SeriesCollection) else SeriesCollection.of(part, name=name)
+
+
+def _some(part: Any, local: NDArray[np.int64] | None, box: Box) -> SeriesCollection:
+    some = as_collection(part)
+    some = some if local is None else some[local]
+    for change in box.changes:
+        some = change(some)
+    return some
+
+
+def _each(part: Any, box: Box, columns: Sequence[Any], local: Any) -> list[Any]:
+    """What a function makes of the series of a part, a chunk at a time."""
+    return list(each(box.function, _some(part, local, box), *columns))
+
+
+def _total(part: Any, box: Box, columns: Sequence[Any], local: Any) -> Any:
+    """What a function of the series of a part adds up to."""
+    assert box.plus is not None
+    if box.whole:
+        return box.function(_some(part, local, box), *columns)
+    return total(box.function, _some(part, local, box), *columns, plus=box.plus)
+
+
+def _sum(box: Box, *partial: Any) -> Any:
+    assert box.plus is not None
+    so_far = partial[0]
+    for one in partial[1:]:
+        so_far = box.plus(so_far, one)
+    return so_far
+
+
+def _take(part: Any, local: NDArray[np.int64]) -> Any:
+    some = as_collection(part)[local]
+    return some.values, some.lengths
+
+
+def result_of(futures: Future | list[Future], client: Client) -> Any:
+    """The result of tasks; they are cancelled if it is not wanted any more, as after Ctrl-C."""
+    try:
+        return client.gather(futures)
+    except BaseException:
+        client.cancel(futures, force=True)
+        raise
+
+
+class ClusterEngine:
+    """Runs functions on the workers that hold the series.
+
+    Parameters
+    ----------
+    client : Client
+    parts : sequence of Delayed
+    bounds : array of int
+        The first series of each part, and their number.
+    changes : tuple of functions
+        What is done to series before any function sees them.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        parts: Sequence[Delayed],
+        bounds: NDArray[np.int64],
+        changes: tuple[Change, ...] = (),
+    ) -> None:
+        self.client, self.parts, self.bounds, self.changes = client, parts, bounds, changes
+
+    def changed(self, change: Change) -> ClusterEngine:
+        """An engine for the series as a function changes them."""
+        return ClusterEngine(self.client, self.parts, self.bounds, (*self.changes, change))
+
+    def split(
+        self, cases: NDArray[np.int64] | None
+    ) -> Iterator[tuple[int, slice | NDArray[np.int64], NDArray[np.int64] | None]]:
+        """The parts with some of the cases, which cases these are, and their places in the part."""
+        if cases is None or np.array_equal(cases, np.arange(self.bounds[-1])):
+            for number, (first, end) in enumerate(
+                zip(self.bounds[:-1], self.bounds[1:], strict=True)
+            ):
+                yield number, slice(int(first), int(end)), None
+            return
+        part_of = np.searchsorted(self.bounds, cases, side="right") - 1
+        for number in np.unique(part_of):
+            own = cases[part_of == number]
+            yield int(number), own, own - self.bounds[number]
+
+    def _tasks(
+        self,
+        run: Callable[..., Any],
+        box: Delayed,
+        columns: Sequence[NDArray[Any]],
+        cases: NDArray[np.int64] | None,
+    ) -> Iterator[Delayed]:
+        task = dask.delayed(run, pure=False)
+        for number, own, local in self.split(cases):
+            rows = [np.ascontiguousarray(column[own]) for column in columns]
+            yield task(self.parts[number], box, rows, local)
+
+    def each(
+        self, function: Any, columns: tuple[Any, ...], cases: NDArray[np.int64] | None
+    ) -> Iterator[Any]:
+        """What a function makes of one chunk after the other; cases are in ascending order."""
+        box = dask.delayed(Box(function, None, self.changes), traverse=False)
+        tasks = list(self._tasks(_each, box, columns, cases))
+        most = _IN_FLIGHT * max(1, sum(self.client.nthreads().values()))
+        waiting: list[Future] = []
+        try:
+            while tasks or waiting:
+                new, tasks = tasks[: most - len(waiting)], tasks[most - len(waiting) :]
+                if new:
+                    waiting += self.client.compute(new, retries=RETRIES)
+                yield from waiting[0].result()
+                del waiting[0]
+        finally:
+            if waiting:
+                self.client.cancel(waiting, force=True)
+
+    def total(
+        self,
+        function: Any,
+        columns: tuple[Any, ...],
+        cases: NDArray[np.int64] | None,
+        plus: Callable[[Any, Any], Any],
+        whole: bool = False,
+    ) -> Any:
+        """The sum over the chunks of what a function makes of each, added up in a tree.
+
+        With `whole`, the function is given all series of a part at once, and sees to its memory.
+        """
+        box = dask.delayed(Box(function, plus, self.changes, whole), traverse=False)
+        level = list(self._tasks(_total, box, columns, cases))
+        add = dask.delayed(_sum, pure=False)
+        while len(level) > 1:
+            level = [
+                add(box, *level[i : i + SPLIT_EVERY]) for i in range(0, len(level), SPLIT_EVERY)
+            ]
+        return result_of(self.client.compute(level[0], retries=RETRIES), self.client)
+
+
+class ClusterSource:
+    """Values that are on a cluster; asking for some moves them here."""
+
+    def __init__(
+        self,
+        engine: ClusterEngine,
+        lengths: NDArray[np.int64],
+        n_channels: int,
+        dtype: np.dtype[np.floating[Any]],
+    ) -> None:
+        self._engine, self._lengths = engine, lengths
+        self.shape = (len(lengths), int(lengths.max()), n_channels)
+        self.dtype = dtype
+        self.blocks = None  # batches take series of all parts, so that all workers have work
+        self.kept_blocks = 1
+
+    def take(self, index: Any) -> NDArray[Any]:
+        """The values of some cases."""
+        cases = np.arange(self.shape[0])[index]
+        values = np.zeros(
+            (len(cases), int(self._lengths[cases].max(initial=0)), self.shape[2]), self.dtype
+        )
+        engine, task, places = self._engine, dask.delayed(_take, pure=False), []
+        tasks = []
+        part_of = np.searchsorted(engine.bounds, cases, side="right") - 1
+        for number in np.unique(part_of):
+            places.append(np.flatnonzero(part_of == number))
+            local = cases[places[-1]] - engine.bounds[number]
+            tasks.append(task(engine.parts[int(number)], local))
+        futures = engine.client.compute(tasks, retries=RETRIES)
+        results = result_of(futures, engine.client)
+        for place, (some, _) in zip(places, results, strict=True):
+            values[place, : some.shape[1]] = some
+        return values

@@ -1,0 +1,336 @@
+"""What feature models share: features, ridge regressions, growing and shrinking.
+
+Features are standardized.  A classifier is a ridge regression on targets +1 and -1, one column a
+class.  Filters of the same elasticity that slide along the same representation are a *family*.
+Each family has a regression of its own, and the model is the sum of these regressions with
+non-negative factors (`solution`).  The sum is still one linear model.
+
+The leave-one-out predictions of the regressions have four uses.  They choose the penalties and the
+factors, they give a score, and they calibrate probabilities: a softmax of the decision values
+times the factor with the greatest likelihood.
+"""
+
+from __future__ import annotations
+
+from abc import ABCMeta, abstractmethod
+from collections.abc import Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_scalar
+from sklearn.utils.validation import check_is_fitted
+
+from warplearn._kernels.drivers.windows import GROUP
+from warplearn._kernels.simd.threads import blas_threads
+from warplearn.base import check_fitted_array, check_series
+from warplearn.documentation import with_parameters_of
+from warplearn.features.reduction import (
+    SAMPLE_SIZE,
+    Basis,
+    Cases,
+    Total,
+    extend,
+    join,
+    reduce_all,
+    sampled,
+    select,
+    settle,
+)
+from warplearn.features.representations import Array
+from warplearn.features.solution import finish
+from warplearn.features.transformer import ElasticFeatures, FilterSettings
+from warplearn.series.convert import to_floats
+
+DEFAULT_ALPHAS = tuple(float(10.0**exponent) for exponent in np.arange(-5, 2.0, 0.5))
+_BLOCK_BYTES = 2**22  # of features that `predict` computes before it uses them: they stay cached
+_KEPT_SHARE = 0.7  # of the groups, in each round of `shrink`
+# Fitted attributes that `partial_fit` leaves to be computed when one of them is asked for.
+_SOLVED = frozenset(
+    ("coef_", "intercept_", "factors_", "alphas_", "loo_score_", "importances_", "sharpness_")
+)
+
+Model = TypeVar("Model", bound="FeatureModel")
+
+
+class Shrinkage(NamedTuple):
+    """One round of `shrink`.
+
+    Attributes
+    ----------
+    n_filters : int
+        Number of filters that are left.
+    loo_score : float
+        Leave-one-out score with these filters.
+    """
+
+    n_filters: int
+    loo_score: float
+
+
+class Growth(NamedTuple):
+    """What `partial_fit` goes on from."""
+
+    basis: Basis
+    total: Total
+
+
+def _positive(cases: Cases) -> NDArray[np.int64]:
+    """The cases whose weight is not 0."""
+    kept = np.flatnonzero(cases.weights)
+    if not len(kept):
+        raise ValueError("weights must be positive for at least one series of X, got zeros")
+    return kept
+
+
+def _weighted(cases: Cases) -> Cases:
+    """Leave out the series of weight 0."""
+    kept = _positive(cases)
+    return cases if len(kept) == len(cases.weights) else cases.take(kept)
+
+
+def _sample(cases: Cases, kept: NDArray[np.int64]) -> Cases:
+    """The cases that filters are drawn with."""
+    chosen = sampled(np.arange(len(kept)), SAMPLE_SIZE)
+    return cases.take(kept[chosen])
+
+
+@with_parameters_of(FilterSettings)
+@dataclass(repr=False, eq=False, kw_only=True)
+class FeatureModel(FilterSettings, metaclass=ABCMeta):
+    """Features, ridge regressions and shrinking, for classification and regression.
+
+    A subclass checks the targets and encodes them as columns of numbers (`_check`), and says how
+    good leave-one-out predictions of these are (`_loo_score`).
+
+    Parameters
+    ----------
+    n_jobs : int, optional
+        Number of threads, also of linear algebra; None means 1, -1 all cores.  Features do not
+        depend on it; coefficients may differ by rounding errors.
+    verbose : int, default=0
+        1 prints the progress of `transform` and `shrink`.
+    alphas : sequence of float
+        Ridge penalties to choose from, relative to the number of features.  By default
+        10**-5, 10**-4.5, ..., 10**1.5.
+
+    Attributes
+    ----------
+    features_ : ElasticFeatures
+        The fitted transformer.
+    coef_ : array of shape (targets, features)
+        Coefficients of the features as `features_` returns them, not standardized.
+    intercept_ : array of shape (targets,)
+        The constant of each regression.
+    factors_ : array of shape (distinct elasticities, distinct representations)
+        Factor of the regression on each family of filters; 0 for an empty family.
+    alphas_ : array of shape (distinct elasticities, distinct representations)
+        Penalty that was chosen for each family; NaN for an empty family.
+    loo_score_ : float
+        Score of the leave-one-out predictions; with more than 4,096 series, those of a sample.
+    importances_ : array of shape (groups,)
+        Importance of each group of filters: the sum of its squared standardized coefficients.
+    shrinkage_ : list of Shrinkage
+        The rounds of `shrink`; only of a model that `shrink` made.
+    n_features_in_, n_channels_in_ : int
+        Length of the longest training series, and number of channels.
+    """
+
+    alphas: Sequence[float] = DEFAULT_ALPHAS
+
+    @abstractmethod
+    def _check(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Cases:
+        """Check what `fit` (`reset`) or a fitted model is given."""
+
+    @abstractmethod
+    def _loo_score(self, Y: Array, loo: Array, weights: Array) -> float:
+        """Score of leave-one-out predictions."""
+
+    def _calibrate(self, Y: Array, loo: Array, weights: Array) -> None:
+        """Learn from leave-one-out predictions what else `predict` needs; by default nothing."""
+
+    def fit(self: Model, X: Any, y: Any, sample_weight: Any = None) -> Model:
+        """Draw filters, and fit ridge regressions to their features.
+
+        Parameters
+        ----------
+        X : series collection
+        y : array of shape (cases,)
+        sample_weight : array of shape (cases,), optional
+            Non-negative.  Series of weight 0 are left out.
+        """
+        self.__dict__.pop("_growth", None)
+        cases = self._check(X, y, sample_weight, reset=True)
+        kept = _positive(cases)
+        with blas_threads(self.n_jobs):
+            basis = self._draw(_sample(cases, kept))
+            self._adopt(basis, reduce_all(basis, cases, kept))
+        return self
+
+    def _draw(self, sample: Cases) -> Basis:
+        """Draw the filters, with a sample of the cases."""
+        shared = ElasticFeatures().get_params()
+        self.features_ = ElasticFeatures(**{name: getattr(self, name) for name in shared})
+        self.features_.fit(sample.series)
+        self.features_.n_features_in_ = self.n_features_in_
+        return Basis.of(self.features_, sample)
+
+    def _adopt(self, basis: Basis, total: Total) -> None:
+        """Solve for the regressions, and set the fitted attributes."""
+        if total.n_cases < 2:
+            raise ValueError(
+                f"X must have at least two series of positive weight, got n_samples={total.n_cases}"
+            )
+        solution = finish(basis, total, self._checked_alphas())
+        shape = len(np.unique(self.elasticities)), len(self.features_.means_)
+        self.factors_, self.alphas_ = np.zeros(shape), np.full(shape, np.nan)
+        for family, factor, alpha in zip(
+            basis.families, solution.factors, solution.alphas, strict=True
+        ):
+            self.factors_[family.place], self.alphas_[family.place] = factor, alpha
+        self.coef_, self.intercept_ = solution.coef, solution.intercept
+        self.importances_ = solution.importances
+        Y, weights = total.sample.Y, total.sample.weights
+        self.loo_score_ = self._loo_score(Y, solution.loo, weights)
+        self._calibrate(Y, solution.loo, weights)
+
+    def _grow(self: Model, X: Any, y: Any, sample_weight: Any, **options: Any) -> Model:
+        """`partial_fit`: add series; `options` go to the check of the first ones."""
+        growth: Growth | None = vars(self).get("_growth")
+        if growth is None and "features_" in vars(self):
+            raise ValueError(
+                "partial_fit can only go on from partial_fit: what fit or a file has learnt is not "
+                "kept in the form that could grow; use sklearn.base.clone(model).partial_fit"
+            )
+        cases = _weighted(self._check(X, y, sample_weight, reset=growth is None, **options))
+        self._checked_alphas()
+        self.__dict__.pop("_growth", None)  # sums that are left half added up cannot grow again
+        with blas_threads(self.n_jobs):
+            if growth is None:
+                positions = np.arange(len(cases.weights))
+                basis = self._draw(_sample(cases, positions))
+                total = Total(join([cases]), positions)  # a copy: X may be filled anew
+            else:
+                basis, total = growth.basis, extend(growth.basis, growth.total, cases)
+        self.n_features_in_: int = max(self.n_features_in_, cases.series.max_length)
+        for name in _SOLVED & set(vars(self)):
+            delattr(self, name)
+        self._growth = Growth(basis, total)
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        """A fitted attribute that is not yet computed after `partial_fit`."""
+        growth: Growth | None = vars(self).get("_growth")
+        if growth is not None and name in _SOLVED and "coef_" not in vars(self):
+            with blas_threads(self.n_jobs):
+                del self._growth  # as in `_grow`
+                total = settle(growth.basis, growth.total)
+                self._growth = Growth(growth.basis, total)
+                self._adopt(growth.basis, total)
+            if name in vars(self):
+                return vars(self)[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _fitted_attributes(self) -> dict[str, Any]:
+        """All but what `partial_fit` would go on from, which is large."""
+        if "_growth" in vars(self):
+            _ = self.coef_  # computed when it is asked for
+        return {name: value for name, value in vars(self).items() if name != "_growth"}
+
+    def _checked_alphas(self) -> Array:
+        alphas = to_floats(self.alphas, "alphas").astype(np.float64)
+        if alphas.ndim != 1 or not len(alphas) or not (alphas > 0).all():
+            raise ValueError(f"alphas must be positive numbers, at least one, got {self.alphas!r}")
+        return alphas
+
+    def _predict_targets(self, X: Any) -> Array:
+        """Predictions (cases, targets)."""
+        return np.concatenate(list(self._predicted_blocks(X)))
+
+    def _predicted_blocks(self, X: Any) -> Iterator[Array]:
+        """Predictions (cases, targets) of a block of series at a time."""
+        check_is_fitted(self)
+        self._check_state()
+        collection, features = check_series(self, X, reset=False), self.features_
+        parts = self._predicting_parts()
+        width = features.features_per_group * len(features.groups_)
+        step = max(1, _BLOCK_BYTES // (4 * width))
+        for start in range(0, len(collection), step):
+            standardized = features.standardized(collection[start : start + step])
+            predictions = np.tile(self.intercept_, (len(standardized.values), 1))
+            with blas_threads(self.n_jobs):
+                for groups, coef in parts:
+                    predictions += features.pooled(standardized, groups) @ coef
+            yield predictions
+
+    def _predicting_parts(self) -> list[tuple[Array, Array]]:
+        """Groups of one elasticity with coefficients other than 0, and these coefficients."""
+        features = self.features_
+        table = self.coef_.reshape(len(self.coef_), len(features.groups_), -1)
+        used, parts = table.any(axis=(0, 2)), []
+        for m in np.unique(features.elasticities_[used]):
+            groups = np.flatnonzero(used & (features.elasticities_ == m))
+            coef = table[:, groups].reshape(len(table), -1).T
+            parts.append((groups, np.ascontiguousarray(coef, np.float32)))
+        return parts
+
+    @abstractmethod
+    def _n_targets(self) -> int:
+        """Columns of the targets of a fitted model."""
+
+    def _check_state(self, whole: bool = False) -> None:
+        features = getattr(self, "features_", None)
+        if not isinstance(features, ElasticFeatures) or not hasattr(features, "groups_"):
+            raise ValueError(f"features_ must be a fitted ElasticFeatures, got {features!r}")
+        if whole:
+            features._check_state(whole)
+        if features.n_channels_in_ != getattr(self, "n_channels_in_", None):
+            raise ValueError("features_ must have n_channels_in_ channels")
+        count = self._n_targets()
+        width = len(features.poolings) * features.n_filters_
+        check_fitted_array(self, "coef_", (count, width))
+        check_fitted_array(self, "intercept_", (count,))
+
+    def shrink(self: Model, X: Any, y: Any, n_filters: int, sample_weight: Any = None) -> Model:
+        """A smaller model, without the filters that matter least.
+
+        In several rounds, the groups of filters with the smallest coefficients are dropped, and
+        the regressions are fitted again to the remaining features.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            The training series again, as given to `fit`.
+        n_filters : int
+            Number of filters to keep, rounded up to a multiple of eight.
+
+        Returns
+        -------
+        estimator
+            A new one.  Its `shrinkage_` lists the leave-one-out score after each round.  These
+            scores are optimistic, because the filters were chosen on the same series: judge the
+            loss in accuracy on series that were not used.
+        """
+        check_is_fitted(self)
+        check_scalar(n_filters, "n_filters", (int, np.integer), min_val=1)
+        cases = self._check(X, y, sample_weight, reset=False)
+        kept_cases = _positive(cases)
+        smaller = copy(self)
+        smaller.__dict__.pop("_growth", None)
+        smaller.shrinkage_ = [Shrinkage(self.features_.n_filters_, self.loo_score_)]
+        fewest = -(-n_filters // GROUP)
+        with blas_threads(self.n_jobs):
+            basis = Basis.of(self.features_, _sample(cases, kept_cases))
+            total = reduce_all(basis, cases, kept_cases)
+            while (count := len(smaller.features_.groups_)) > fewest:
+                n_kept = max(fewest, int(_KEPT_SHARE * count))
+                kept = np.sort(np.argsort(-smaller.importances_, kind="stable")[:n_kept])
+                basis, total = select(basis, total, kept)
+                smaller.features_ = basis.features
+                smaller._adopt(basis, total)
+                smaller.shrinkage_.append(Shrinkage(n_kept * GROUP, smaller.loo_score_))
+                if self.verbose:
+                    print(f"shrink: {n_kept * GROUP} filters, loo score {smaller.loo_score_:.4f}")
+        return smaller
