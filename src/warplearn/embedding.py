@@ -158,6 +158,8 @@ class ElasticEmbedding(
         """The base that was given, as a point of the space."""
         d = X.n_channels
         if is_symbolic([self.base]):
+            if getattr(self, "alphabet_", None) is None:
+                raise ValueError(f"base must be numbers, as the series X are, got {self.base!r}")
             symbols = single(self.base, "base", dtype=X.dtype, alphabet=self.alphabet_)
             return to_public(SPACES[self.space](symbols.elements(0), X.max_length))
         base = to_floats(self.base, "base").astype(X.dtype, copy=False)

@@ -37,6 +37,7 @@ from warplearn.elastic.extent import ExtentLike
 from warplearn.registry import check_choice
 from warplearn.series.collection import SeriesCollection
 from warplearn.series.lengths import LONGER, fit_length, fitting_lengths
+from warplearn.series.numbers import LARGEST
 from warplearn.series.scaling import standardized
 from warplearn.training import optimizers, penalties, schedules
 from warplearn.training.data import TrainingSet
@@ -330,7 +331,7 @@ class GradientEstimator(CheckedState, BaseEstimator, metaclass=ABCMeta):
                 f"validation_fraction must be between 0 and 1, got {self.validation_fraction!r}"
             )
         if self.max_norm is not None and not (
-            isinstance(self.max_norm, Real) and 0 < float(self.max_norm) < np.inf
+            isinstance(self.max_norm, Real) and 0 < self.max_norm <= LARGEST[8]
         ):
             raise ValueError(f"max_norm must be None or a positive number, got {self.max_norm!r}")
 
