@@ -92,6 +92,37 @@ class Handler(BaseHTTPRequestHandler):
     def slow(self, attempt):
         self.send(GOOD, pause=0.1, step=20)
 
+    def endless(self, attempt):
+        self.send_response(200)
+        self.end_headers()
+        while True:
+            self.wfile.write(b"0" * 65536)
+
+    def bomb(self, attempt):
+        self.send(zipped({"Good_TRAIN.tsv": b"0" * 5_000_000}))
+
+    def elsewhere(self, attempt):
+        self.send_response(302)
+        self.send_header("Location", "http://example.org/Good.zip")
+        self.end_headers()
+
+    def in_parts(self, attempt):
+        """Half of the file at the first attempt; after that what is asked for."""
+        self.server.ranges.append((self.headers.get("Range"), self.headers.get("If-Range")))
+        tag = '"two"' if self.server.changes and attempt > 1 else '"one"'
+        content = PLAIN if self.server.changes and attempt > 1 else GOOD
+        first = 0
+        if self.headers.get("Range") and self.headers.get("If-Range") == tag:
+            first = int(self.headers["Range"].split("=")[1].rstrip("-"))
+            self.send_response(206)
+            self.send_header("Content-Range", f"bytes {first}-{len(content) - 1}/{len(content)}")
+        else:
+            self.send_response(200)
+        self.send_header("ETag", tag)
+        self.send_header("Content-Length", str(len(content) - first))
+        self.end_headers()
+        self.wfile.write(content[first:100] if attempt == 1 else content[first:])
+
     def log_message(self, *arguments):
         pass
 
@@ -103,7 +134,7 @@ class Handler(BaseHTTPRequestHandler):
 @pytest.fixture
 def server():
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.asked = []
+        server.asked, server.ranges, server.changes = [], [], False
         server.daemon_threads = True
         server.block_on_close = False
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -214,7 +245,7 @@ def test_offline(cache):
 def test_checksum_that_is_given(server, cache):
     right = hashlib.sha256(GOOD).hexdigest()
     with pytest.raises(DownloadError, match=f"its SHA-256 is {right}, expected 00"):
-        datasets.download("Good", base=server.base + "/good", sha256="00", retries=0)
+        datasets.download("Good", base=server.base + "/good", sha256="00" * 32, retries=0)
     assert list(cache.iterdir()) == []
     assert datasets.download("Good", base=server.base + "/good", sha256=right.upper()).is_dir()
 
@@ -239,9 +270,66 @@ def test_an_interrupted_download_leaves_nothing_behind(server, cache):
     assert list(cache.iterdir()) == []
 
 
+@pytest.mark.parametrize("changes", [False, True])
+def test_a_download_goes_on_where_it_was_cut_off(changes, server, cache):
+    server.changes = changes
+    base = server.base + "/in_parts"
+    with pytest.raises(DownloadError, match="at the only attempt: .*(truncated|IncompleteRead)"):
+        datasets.download("Good", base=base, retries=0)
+    assert files_in(cache) == [".Good.part/content", ".Good.part/version"]
+    assert "Good" not in datasets.available()
+    datasets.download("Good", base=base, retries=0)
+    assert server.ranges == [(None, None), ("bytes=100-", '"one"')]
+    assert files_in(cache) == ["Good/Good.zip.sha256", "Good/Good_TEST.tsv", "Good/Good_TRAIN.tsv"]
+    found = (cache / "Good" / "Good.zip.sha256").read_text().strip()
+    assert found == hashlib.sha256(PLAIN if changes else GOOD).hexdigest()
+
+
+def test_a_part_of_something_else_is_not_used(server, cache):
+    (cache / ".Good.part").mkdir(parents=True)
+    (cache / ".Good.part" / "content").write_bytes(b"x" * 10)
+    (cache / ".Good.part" / "version").write_bytes(b"\xff\n")
+    datasets.download("Good", base=server.base + "/good")
+    assert server.ranges == []
+    assert [p.name for p in cache.iterdir()] == ["Good"]
+
+
+def test_what_is_too_large_is_refused(server, cache):
+    with pytest.raises(DownloadError, match="has more than max_bytes=1000000 bytes"):
+        datasets.download("Good", base=server.base + "/endless", max_bytes=1_000_000)
+    with pytest.raises(DownloadError, match="has more than max_bytes=10 bytes"):
+        datasets.download("Good", base=server.base + "/good", max_bytes=10)
+    with pytest.raises(DownloadError, match="unpacks to more than max_unpacked=4999999 bytes"):
+        datasets.download("Good", base=server.base + "/bomb", max_unpacked=4_999_999)
+    assert len(server.asked) == 3  # none of them is asked again
+    assert list(cache.iterdir()) == []
+
+
+def test_the_limit_follows_the_size_of_the_zip_file(server, cache, monkeypatch):
+    monkeypatch.setattr(archive, "_LEAST_UNPACKED", 1000)
+    with pytest.raises(DownloadError, match="unpacks to more than max_unpacked="):
+        datasets.download("Good", base=server.base + "/bomb")
+
+
+def test_a_damaged_record_of_the_checksum_is_ignored(server, cache):
+    datasets.download("Good", base=server.base + "/good")
+    for damaged in (b"\xff\xfe", b"", b"12"):
+        (cache / "Good" / "Good.zip.sha256").write_bytes(damaged)
+        with pytest.warns(RuntimeWarning, match="sha256 is damaged and ignored"):
+            datasets.download("Good", base=server.base + "/changed")
+
+
+def test_a_redirection_away_from_https_is_refused(server, cache):
+    with pytest.raises(DownloadError, match="must start with https://, got http://example.org"):
+        datasets.download("Good", base=server.base + "/elsewhere")
+
+
 def test_only_the_web_is_asked(cache, tmp_path):
-    with pytest.raises(DownloadError, match="must start with http"):
-        datasets.download("Good", base=f"file://{tmp_path}")
+    for base in (f"file://{tmp_path}", "http://example.org", "ftp://example.org", "https://"):
+        with pytest.raises(DownloadError, match="must start with https"):
+            datasets.download("Good", base=base)
+    with pytest.raises(ValueError, match="sha256 must be 64 hexadecimal digits, got 'ab'"):
+        datasets.download("Good", sha256="ab")
     with pytest.raises(ValueError, match="name must be of letters"):
         datasets.download("../Good")
 

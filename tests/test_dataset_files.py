@@ -133,7 +133,7 @@ def test_parquet(folder):
     assert datasets.read(file, label="kind", drop="place").X.n_channels == 2
 
 
-finite = st.floats(allow_nan=False, allow_infinity=False)
+finite = st.floats(-1e100, 1e100)
 names = st.text("abcXYZ019-+.", min_size=1, max_size=6).filter(lambda s: s.lower() != "nan")
 
 
@@ -337,3 +337,64 @@ def test_arrays_that_are_no_series(arrays, problem, folder):
     np.savez(folder / "wrong.npz", **arrays)
     with pytest.raises(MalformedFileError, match=problem):
         datasets.read(folder / "wrong.npz")
+
+
+# --- What is missing or cut off
+
+
+@pytest.mark.parametrize("missing", [None, "", "?", "nan", " "])
+def test_a_label_that_is_missing_in_a_table(missing, folder):
+    file = folder / "Two.parquet"
+    table = {"label": ["a", missing, "b"], "t0": [1.0, 2.0, 3.0], "t1": [1.0, 2.0, 4.0]}
+    polars.DataFrame(table).write_parquet(file)
+    with pytest.raises(MalformedFileError, match="line 2: the label .*is missing"):
+        datasets.read(file)
+
+
+@pytest.mark.parametrize("missing", ["", "?", "NaN", np.nan, b"?"])
+def test_a_label_that_is_missing_among_arrays(missing, folder):
+    file = folder / "Two.npz"
+    others = {float: 1.0, bytes: b"a"}.get(type(missing), "a")
+    np.savez(file, X=np.ones((3, 4)), y=np.array([others, others, missing]))
+    with pytest.raises(MalformedFileError, match="case 2: the label is missing"):
+        datasets.read(file)
+
+
+def test_labels_with_a_byte_0_are_refused(folder):
+    with pytest.raises(MalformedFileError, match="line 2: a binary file, not text"):
+        datasets.read(write(folder, ".tsv", b"1\t2\n1\0\t3\n"))
+
+
+def test_labels_of_bytes_are_text(folder):
+    file = folder / "Two.npz"
+    np.savez(file, X=np.ones((2, 4)), y=np.array(["é".encode(), b"b"]))
+    assert datasets.read(file).y.tolist() == ["é", "b"]
+    np.savez(file, X=np.ones((2, 4)), y=np.array([b"\xff", b"b"]))
+    with pytest.raises(MalformedFileError, match="y is not UTF-8 text"):
+        datasets.read(file)
+
+
+@pytest.mark.parametrize("suffix", GOOD)
+def test_line_ends_of_carriage_returns_are_refused(suffix, folder):
+    good = datasets.read(write(folder, suffix, GOOD[suffix].replace(b"\n", b"\r\n")))
+    assert len(good.X) == 2
+    with pytest.raises(MalformedFileError, match="line 1: a carriage return inside a line"):
+        datasets.read(write(folder, suffix, GOOD[suffix].replace(b"\n", b"\r")))
+
+
+@pytest.mark.parametrize("end", [b"\t5\t", b"\t5", b"\t", b""])
+def test_a_file_that_is_cut_in_the_middle_of_a_row(end, folder):
+    rows = b"1\t1.5\t2\t3\n-1\t4" + end
+    with pytest.raises(MalformedFileError, match="line 2: .*(cut off|missing|empty)"):
+        datasets.read(write(folder, ".tsv", rows))
+    assert datasets.read(write(folder, ".tsv", b"1\t1.5\t2\t3\n-1\t4\n")).X.lengths.tolist() == [
+        3,
+        1,
+    ]
+    assert len(datasets.read(write(folder, ".tsv", b"1\t1.5\t2\n-1\t4\t5")).X) == 2
+
+
+def test_labels_that_only_python_takes_for_numbers_are_text(folder):
+    lines = "1_0\t0.5\n10\t1.5\n\N{FULLWIDTH DIGIT ONE}\t2.5\n"
+    found = datasets.read(write(folder, ".tsv", lines.encode()))
+    assert found.y.tolist() == ["1_0", "10", "\N{FULLWIDTH DIGIT ONE}"]

@@ -439,7 +439,7 @@ def test_longer_series_are_cut_or_resampled_on_request(data):
     ("class_weight", "message"),
     [
         ({"1": 100}, "class_weight names '1', which is none of the classes"),
-        ({1: -2.0}, r"class_weight\[1\] must be a number of at least 0, got -2.0"),
+        ({1: -2.0}, r"class_weight\[1\] must be a number from 0 to .*, got -2.0"),
         (3, "class_weight must be None, 'balanced' or a dict, got 3"),
     ],
 )

@@ -219,7 +219,7 @@ def test_equal_series_end_at_once():
         ({"init": np.zeros((2, 4))}, r"init must have 1 channel\(s\), as X has, got 2"),
         ({"length": 0}, "length == 0, must be >= 1"),
         ({"max_iter": -1}, "max_iter == -1, must be >= 0"),
-        ({"tol": -1.0}, "tol == -1.0, must be >= 0"),
+        ({"tol": -1.0}, "tol must be a number from 0"),
         ({"sample_weight": [0, 0]}, "at least one non-zero"),
         ({"sample_weight": [1, -1]}, "[Nn]egative"),
     ],

@@ -166,7 +166,7 @@ def test_without_a_tolerance_training_never_stops_early(data):
 
 def test_divergence_is_reported(data):
     X, y = data
-    settings = SMALL | {"learning_rate_init": 1e30}
+    settings = SMALL | {"learning_rate_init": 1e15}
     with pytest.warns(ConvergenceWarning, match="diverged"):
         model = ElasticConvNetClassifier(**settings).fit(X, y)
     assert model.n_iter_ < 15

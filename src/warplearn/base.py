@@ -16,7 +16,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names, _check_sample_weight, column_or_1d
 
 from warplearn.series.collection import SeriesCollection
+from warplearn.series.numbers import LARGEST, check_numbers
 from warplearn.series.symbols import Alphabet, is_symbolic
+
+LARGEST_PARAMETER = LARGEST[4]  # parameters and weights are numbers of any precision
 
 SHORTER_SERIES_ARE_VALID = (
     "series shorter than those seen in fit are valid input, so a table with fewer columns is too"
@@ -36,7 +39,10 @@ def read_series(X: Any, alphabet: Any = None) -> tuple[SeriesCollection, Any]:
         alphabet = Alphabet.infer(X) if alphabet is None else alphabet
         return SeriesCollection.of(X, alphabet=alphabet), alphabet
     if isinstance(X, np.ndarray) and X.dtype.kind == "O":
-        X = X.astype(np.float64)  # scikit-learn's convention: numbers in disguise are numbers
+        try:  # scikit-learn's convention: numbers in disguise are numbers
+            X = X.astype(np.float64)
+        except (ValueError, TypeError, OverflowError) as error:
+            raise type(error)(f"X must hold numbers: {error}") from error
     return SeriesCollection.of(X), None
 
 
@@ -50,6 +56,8 @@ def check_series(estimator: Any, X: Any, *, reset: bool) -> SeriesCollection:
     if reset and hasattr(estimator, "alphabet_"):
         del estimator.alphabet_
     known = getattr(estimator, "alphabet" if reset else "alphabet_", None)
+    if known is not None and not isinstance(known, Alphabet):
+        raise TypeError(f"alphabet must be None or an Alphabet, got {known!r}")
     if not reset and known is None and is_symbolic(X):
         raise ValueError("X holds symbols, but the series seen in fit were numbers")
     collection, alphabet = read_series(X, known)
@@ -70,7 +78,10 @@ def check_labels(X: SeriesCollection, y: Any) -> NDArray[Any]:
     """Class labels, one for each series."""
     if y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None")
-    labels = column_or_1d(y, warn=True)
+    try:
+        labels = column_or_1d(y, warn=True)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"y must be a label for each series: {error}") from error
     check_classification_targets(labels)
     if len(labels) != len(X):
         raise ValueError(
@@ -84,14 +95,20 @@ def check_targets(X: SeriesCollection, y: Any) -> NDArray[np.float64]:
     """Targets of a regression, an array (cases,) or (cases, targets)."""
     if y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None")
-    targets: NDArray[np.float64] = check_array(
-        y, ensure_2d=False, allow_nd=False, dtype=np.float64, input_name="y"
-    )
+    try:
+        targets: NDArray[np.float64] = check_array(
+            y, ensure_2d=False, allow_nd=False, dtype=np.float64, input_name="y"
+        )
+    except (ValueError, TypeError, OverflowError) as error:
+        raise ValueError(f"y must be numbers, one or more for each series: {error}") from error
+    if targets.ndim == 0:
+        raise ValueError(f"y must have a target for each series, got the number {targets}")
     if len(targets) != len(X):
         raise ValueError(
             "X and y must have as many cases: Found input variables with inconsistent numbers of "
             f"samples: [{len(X)}, {len(targets)}]"
         )
+    check_numbers(targets, "y")
     return targets
 
 
@@ -145,7 +162,7 @@ def check_array_of(
     """An array of numbers of a shape, or a ValueError that calls it `name`."""
     if not isinstance(value, np.ndarray):
         raise ValueError(f"{name} must be an array, got {type(value).__name__}")
-    half = kinds == "f" and value.dtype.itemsize < 4
+    half = value.dtype.kind == "f" and value.dtype.itemsize < 4
     if value.dtype.kind not in kinds or value.dtype.itemsize > 8 or half:
         raise ValueError(f"{name} must hold real numbers, got {value.dtype}")
     fits = value.ndim == len(shape) and all(
@@ -155,8 +172,8 @@ def check_array_of(
     if not fits:
         wanted = ", ".join("any" if size is None else str(size) for size in shape)
         raise ValueError(f"{name} must have shape ({wanted}), got {value.shape}")
-    if finite and value.dtype.kind == "f" and not np.isfinite(value).all():
-        raise ValueError(f"{name} must be finite, but contains NaN or infinity")
+    if finite and value.dtype.kind == "f":
+        check_numbers(value, name)
     return value
 
 
@@ -227,9 +244,21 @@ class TargetScale(NamedTuple):
 
 def check_weights(X: SeriesCollection, sample_weight: Any) -> NDArray[np.float64]:
     """Non-negative sample weights, ones by default."""
-    return _check_sample_weight(
-        sample_weight, np.broadcast_to(0.0, (len(X), 1)), dtype=np.float64, ensure_non_negative=True
-    )
+    cases = np.broadcast_to(0.0, (len(X), 1))
+    try:
+        weights: NDArray[np.float64] = _check_sample_weight(
+            sample_weight, cases, dtype=np.float64, ensure_non_negative=True
+        )
+    except (ValueError, TypeError, OverflowError) as error:
+        raise ValueError(f"sample_weight must be a number for each series: {error}") from error
+    if not weights.any():
+        raise ValueError("sample_weight must be positive for some of the series X, got 0 for all")
+    if weights.max() > LARGEST_PARAMETER:
+        raise ValueError(
+            f"sample_weight must be at most {LARGEST_PARAMETER:.0e}, got {weights.max():.6g} for "
+            f"case {weights.argmax()}"
+        )
+    return weights
 
 
 def check_labelled(
@@ -261,9 +290,10 @@ def check_class_weight(class_weight: Any, classes: NDArray[Any]) -> None:
     for label, weight in class_weight.items():
         if label not in known:
             raise ValueError(f"class_weight names {label!r}, which is none of the classes {known}")
-        if not isinstance(weight, Real) or not 0 <= float(weight) < np.inf:
+        if not _is_amount(weight):
             raise ValueError(
-                f"class_weight[{label!r}] must be a number of at least 0, got {weight!r}"
+                f"class_weight[{label!r}] must be a number from 0 to {LARGEST_PARAMETER:.0e}, "
+                f"got {weight!r}"
             )
 
 
@@ -336,13 +366,21 @@ def check_not_negative(estimator: Any, *names: str) -> None:
     """Parameters that must be numbers of at least 0."""
     for name in names:
         value = getattr(estimator, name)
-        if not isinstance(value, Real) or not 0 <= float(value) < np.inf:
-            raise ValueError(f"{name} must be a number of at least 0, got {value!r}")
+        if not _is_amount(value):
+            raise ValueError(
+                f"{name} must be a number from 0 to {LARGEST_PARAMETER:.0e}, got {value!r}"
+            )
+
+
+def _is_amount(value: Any) -> bool:
+    """Whether it is a number of at least 0 that float32 can be multiplied with."""
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    return number and bool(0 <= value <= LARGEST_PARAMETER)
 
 
 def check_counts(estimator: Any, *names: str) -> None:
     """Parameters that must be positive integers."""
     for name in names:
         value = getattr(estimator, name)
-        if not isinstance(value, Integral) or value < 1:
+        if not isinstance(value, Integral) or not 1 <= int(value) < 2**48:
             raise ValueError(f"{name} must be a positive integer, got {value!r}")

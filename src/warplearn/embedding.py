@@ -32,6 +32,8 @@ from warplearn.mean import elastic_mean
 from warplearn.registry import choose
 from warplearn.series.chunks import mapped
 from warplearn.series.collection import SeriesCollection, single
+from warplearn.series.convert import to_floats
+from warplearn.series.numbers import check_numbers
 from warplearn.series.symbols import Alphabet, is_symbolic
 
 __all__ = ["ElasticEmbedding"]
@@ -156,9 +158,11 @@ class ElasticEmbedding(
         """The base that was given, as a point of the space."""
         d = X.n_channels
         if is_symbolic([self.base]):
+            if getattr(self, "alphabet_", None) is None:
+                raise ValueError(f"base must be numbers, as the series X are, got {self.base!r}")
             symbols = single(self.base, "base", dtype=X.dtype, alphabet=self.alphabet_)
             return to_public(SPACES[self.space](symbols.elements(0), X.max_length))
-        base = np.asarray(self.base, X.dtype)
+        base = to_floats(self.base, "base").astype(X.dtype, copy=False)
         if self.space == "matrix" and base.ndim == (2 if d == 1 else 3):
             shape = (*base.shape[:2], d)
             if base.size != np.prod(shape) or len(base) < X.max_length:
@@ -166,8 +170,7 @@ class ElasticEmbedding(
                     f"base must have at least {X.max_length} rows, the length of the longest "
                     f"series, and {d} channel(s), got shape {base.shape}"
                 )
-            if not np.isfinite(base).all():
-                raise ValueError("base must be finite, but contains NaN or infinity")
+            check_numbers(base, "base")
             return base
         series = single(base, "base", dtype=X.dtype)
         if series.n_channels != d:

@@ -24,7 +24,7 @@ from warplearn.averaging.methods import (
 from warplearn.averaging.objective import Array, Objective
 from warplearn.averaging.spaces import check_centres, check_rows, to_kernel, to_public
 from warplearn.averaging.starts import first_mean
-from warplearn.base import CheckedState, check_series, check_weights
+from warplearn.base import CheckedState, check_not_negative, check_series, check_weights
 from warplearn.elastic.bands import BandLike, resolve_band
 from warplearn.elastic.costs import resolve_distance
 from warplearn.series.symbols import Alphabet
@@ -126,9 +126,9 @@ class ElasticMean(CheckedState, BaseEstimator):
         sample_weight : array of shape (cases,), optional
         """
         check_scalar(self.max_iter, "max_iter", (int, np.integer), min_val=0)
-        check_scalar(self.tol, "tol", (int, float), min_val=0)
+        check_not_negative(self, "tol")
         if self.length is not None:
-            check_scalar(self.length, "length", (int, np.integer), min_val=1)
+            check_scalar(self.length, "length", (int, np.integer), min_val=1, max_val=2**31)
         collection = check_series(self, X, reset=True)
         local, _ = resolve_distance(self.cost)
         method = resolve_method(self.method, local, self.max_iter)

@@ -6,7 +6,7 @@ a part of the kind, it takes a registered name or an instance of a registered cl
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
@@ -90,7 +90,14 @@ def choose(table: Mapping[str, T], choice: Any, argument: str, method: str | Non
     """
     if method is not None and hasattr(choice, method) and not isinstance(choice, type):
         return cast(T, choice)
+    check_choice(choice, table, argument, method)
+    return table[choice]
+
+
+def check_choice(
+    choice: Any, table: Collection[str], argument: str, method: str | None = None
+) -> None:
+    """Refuse what is none of the names in a table; parameters as for `choose`."""
     if not isinstance(choice, str) or choice not in table:
         instead = "" if method is None else f" or an object with a method {method!r}"
         raise ValueError(f"{argument} must be one of {sorted(table)}{instead}, got {choice!r}")
-    return table[choice]

@@ -335,7 +335,9 @@ def interrupts(
                 code, errors = _interrupt(process, path, rng)
                 codes[code] += 1
                 assert code == INTERRUPTED, f"exit code {code}: {errors[-3000:]}"
-                assert "Traceback" not in errors, errors[-3000:]
+                # An interrupt in a destructor of another library is reported by Python itself.
+                traced = "Traceback" in errors and "Exception ignored in" not in errors
+                assert not traced, errors[-3000:]
                 assert read_lines(path, "run"), "no whole line is left"
                 path.unlink()
     assert not list(folder.glob("*.lock"))
@@ -404,6 +406,15 @@ CHECKS: list[Callable[[Path], Any]] = [
 ]  # fmt: skip
 
 
+def run_checks() -> int:
+    """Run all checks once, with a few kills and interrupts; how many there were."""
+    few = [lambda folder: kills(folder, 5), lambda folder: interrupts(folder, 8)]
+    for check in [*CHECKS, *few]:
+        with tempfile.TemporaryDirectory() as folder:
+            check(Path(folder))
+    return len(CHECKS) + len(few)
+
+
 def main() -> None:
     """Run all checks, and as many kills and interrupts as are asked for."""
     parser = argparse.ArgumentParser(description=main.__doc__)
@@ -413,7 +424,9 @@ def main() -> None:
     parser.add_argument("--spinning", type=int, default=0, help="other processes beside them")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", help="a single one of the checks, by name")
+    parser.add_argument("--patience", type=float, default=PATIENCE, help="seconds until it hangs")
     chosen = parser.parse_args()
+    globals()["PATIENCE"] = chosen.patience
     long: dict[str, Callable[[Path], Any]] = {
         "kills": lambda folder: kills(folder, chosen.kills, seed=chosen.seed),
         "interrupts": lambda folder: interrupts(

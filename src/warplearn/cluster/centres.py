@@ -72,7 +72,7 @@ def common_length(X: SeriesCollection, length: int | None) -> int:
     """The length of centres: as given, else the mean length of the series, rounded."""
     if length is None:
         return round(float(X.lengths.mean()))
-    check_scalar(length, "length", (int, np.integer), min_val=1)
+    check_scalar(length, "length", (int, np.integer), min_val=1, max_val=2**31)
     return int(length)
 
 

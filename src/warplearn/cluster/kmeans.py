@@ -13,7 +13,13 @@ from warplearn._kernels.simd.threads import limits_blas
 from warplearn.averaging.methods import check_has_mean, minimize, resolve_method, stepper
 from warplearn.averaging.objective import Array, Objective
 from warplearn.averaging.spaces import check_rows, to_kernel, to_public
-from warplearn.base import check_fitted_array, check_fitted_count, check_series, check_weights
+from warplearn.base import (
+    check_fitted_array,
+    check_fitted_count,
+    check_not_negative,
+    check_series,
+    check_weights,
+)
 from warplearn.cluster.centres import (
     Centres,
     check_count,
@@ -141,6 +147,8 @@ class ElasticKMeans(Centres):
         check_count("n_clusters", self.n_clusters, collection)
         check_scalar(self.n_init, "n_init", (int, np.integer), min_val=1)
         check_scalar(self.max_iter, "max_iter", (int, np.integer), min_val=1)
+        check_scalar(self.mean_iter, "mean_iter", (int, np.integer), min_val=0)
+        check_not_negative(self, "tol")
         local = self._cost()
         weights = check_weights(collection, sample_weight)
         rng = check_random_state(self.random_state)

@@ -13,7 +13,7 @@ from warplearn._kernels.simd.threads import limits_blas
 from warplearn.averaging.methods import check_has_mean, stepper
 from warplearn.averaging.objective import Objective
 from warplearn.averaging.spaces import to_public
-from warplearn.base import check_series, check_weights
+from warplearn.base import check_not_negative, check_series, check_weights
 from warplearn.cluster.centres import Centres, common_length, distances_of, nearest, stacked
 from warplearn.elastic.bands import BandLike, resolve_band
 from warplearn.elastic.costs import resolve_distance
@@ -109,6 +109,7 @@ class ElasticSOM(Centres):
         local, _ = resolve_distance(self.cost)
         check_has_mean(local)
         check_scalar(self.max_iter, "max_iter", (int, np.integer), min_val=1)
+        check_not_negative(self, "final_width", *(() if self.width is None else ("width",)))
         number = (int, float)
         check_scalar(self.final_width, "final_width", number, min_val=1e-3)
         offsets = self._offsets()
@@ -167,7 +168,8 @@ class ElasticSOM(Centres):
 
     def _offsets(self) -> NDArray[np.int64]:
         """Steps between any two units, along rows and along columns."""
-        if np.shape(self.grid) != (2,) or min(self.grid) < 1:
+        pair = isinstance(self.grid, (list, tuple)) and len(self.grid) == 2
+        if not pair or not all(isinstance(n, (int, np.integer)) and n >= 1 for n in self.grid):
             raise ValueError(f"grid must be two positive integers, got {self.grid!r}")
         places = np.argwhere(np.ones(self.grid, bool))
         return places[:, None] - places[None]

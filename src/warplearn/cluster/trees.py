@@ -20,8 +20,11 @@ from warplearn.cluster.centres import Centres, check_count, common_length
 from warplearn.elastic.bands import BandLike, resolve_band
 from warplearn.elastic.costs import resolve_distance
 from warplearn.elastic.warping import pairwise_dtw
+from warplearn.registry import check_choice
 from warplearn.series.collection import SeriesCollection
 from warplearn.series.symbols import Alphabet
+
+LINKAGES = ("average", "centroid", "complete", "median", "single", "ward", "weighted")
 
 
 @dataclass(repr=False, eq=False)
@@ -35,8 +38,8 @@ class ElasticAgglomerative(Centres):
     cost : str or local score, default="squared"
         The cost of aligning two elements (see `warplearn.elastic.costs`); it must be symmetric.
     linkage : str, default="ward"
-        Any method of `scipy.cluster.hierarchy.linkage`.  It is given the distances, with the
-        squared cost roots.
+        One of `LINKAGES`, the methods of `scipy.cluster.hierarchy.linkage`.  It is given the
+        distances, with the squared cost roots.
     method : {"auto", "dba", "descent", "gradient", "stochastic"} or a method, default="auto"
         How means are found (see `ElasticMean`).
     max_iter : int, default=30
@@ -134,6 +137,7 @@ class ElasticAgglomerative(Centres):
         self._report(f"{len(X)} x {len(X)} distances")
         condensed = squareform(distances.astype(np.float64), checks=False)
         self.linkage_matrix_, self.labels_ = np.empty((0, 4)), np.zeros(len(X), np.intp)
+        check_choice(self.linkage, LINKAGES, "linkage")
         if len(X) > 1:
             self.linkage_matrix_ = linkage(condensed, self.linkage)
             self.labels_ = cut_tree(self.linkage_matrix_, self.n_clusters)[:, 0].astype(np.intp)

@@ -5,7 +5,7 @@ come with the package, `BUILT_IN` are generated ones, and `generators` makes mor
 """
 
 from . import generators
-from .archive import ARCHIVE, DownloadError, cache_folder, download
+from .archive import ARCHIVE, cache_folder, download
 from .arrays import read_npy, read_npz
 from .bundled import BUNDLED
 from .dataset import Dataset, DatasetNotFoundError, MalformedFileError
@@ -14,6 +14,7 @@ from .generators import BUILT_IN
 from .own import from_frame, read_csv
 from .readers import read, read_arff, read_text, read_ts, read_tsv
 from .tables import read_parquet
+from .transfer import DownloadError
 from .writers import write_csv, write_ts, write_tsv
 
 __all__ = [

@@ -4,42 +4,36 @@ The archive publishes no checksums.  What can be checked is checked: that as man
 server said, that the zip file's own checksums hold, and that a file downloaded again is the one
 that was there before, whose SHA-256 is kept beside the data.  Whoever knows the right SHA-256 can
 pass it.
+
+What is unpacked is limited in size, and no name in a zip file leads out of the folder.
 """
 
 from __future__ import annotations
 
-import hashlib
+import errno
 import os
 import re
-import shutil
 import sys
 import tempfile
 import time
+import warnings
 import zipfile
-from collections.abc import Callable
 from contextlib import suppress
-from http.client import HTTPException
 from pathlib import Path
 from typing import IO
-from urllib.error import HTTPError
-from urllib.request import Request, urlopen
 
 from .readers import READERS
+from .transfer import DownloadError, Limits, Part, Progress, RetryableError, fetch
 
 ARCHIVE = "https://timeseriesclassification.com/aeon-toolkit"
 
-Progress = Callable[[int, int | None], None]
 _CHUNK = 1 << 16
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_MAX_BYTES = 2 * 10**9  # the largest zip files of the archive have more than 1 GB
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_LEAST_UNPACKED, _TIMES_UNPACKED = 10**8, 30  # numbers as text shrink to a third or a tenth
 _pause = time.sleep
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
-
-
-class DownloadError(OSError):
-    """A data set could not be downloaded; the message says from where and why."""
-
-
-class _RetryableError(Exception):
-    """What may go better the next time."""
 
 
 def cache_folder() -> Path:
@@ -70,6 +64,8 @@ def download(
     base: str = ARCHIVE,
     sha256: str | None = None,
     cache: Path | None = None,
+    max_bytes: int = _MAX_BYTES,
+    max_unpacked: int | None = None,
     timeout: float = 30.0,
     patience: float = 600.0,
     retries: int = 2,
@@ -77,17 +73,24 @@ def download(
 ) -> Path:
     """Download a data set from the archive, and return the folder it is in.
 
-    Nothing appears in the cache before all of it has come and been checked, so a download that is
-    interrupted leaves the cache as it was.
+    Nothing appears as a data set before all of it has come and been checked.  What came of a
+    download that is interrupted stays in the cache as a part, from which the next one goes on if
+    the server can do that, and if the file there has not changed.
 
     Parameters
     ----------
     name : str
     base : str
-        The address of the folder that holds `<name>.zip`.
+        The address of the folder that holds `<name>.zip`, which begins with https://.  Without
+        encryption only this machine is asked.
     sha256 : str, optional
         What the zip file must have.  By default that of the last download, if there was one.
     cache : path, default=the user's cache
+    max_bytes : int, default=2e9
+        The most bytes that may come.
+    max_unpacked : int, optional
+        The most bytes that may be unpacked from them, by default 30 times as many as came, but at
+        least 100 MB.
     timeout : float, default=30
         Seconds without an answer after which to give up.
     patience : float, default=600
@@ -100,84 +103,101 @@ def download(
         on standard error, where that is a terminal.
     """
     check_name(name)
+    if sha256 is not None and not _SHA256.fullmatch(sha256.lower()):
+        raise ValueError(f"sha256 must be 64 hexadecimal digits, got {sha256!r}")
     cache = cache_folder() if cache is None else Path(cache)
     address = f"{base.rstrip('/')}/{name}.zip"
+    limits = Limits(max_bytes, timeout, patience)
     report = _to_terminal(name) if progress is None else progress
     record = cache / name / f"{name}.zip.sha256"
-    expected = sha256
-    if expected is None and record.is_file():
-        expected = record.read_text("ascii").strip()
+    expected = _recorded(record) if sha256 is None else sha256.lower()
     cache.mkdir(parents=True, exist_ok=True)
     for attempt in range(retries + 1):
         if attempt:
             _pause(2.0 ** (attempt - 1))
         with tempfile.TemporaryDirectory(dir=cache, prefix=".download-") as scratch:
             try:
-                with (Path(scratch) / "zip").open("w+b") as stream:
-                    found = _fetch(address, stream, timeout, patience, report)
-                    if expected is not None and found != expected.lower():
-                        raise _RetryableError(f"its SHA-256 is {found}, expected {expected}")
-                    fresh = _unpack(stream, name, Path(scratch) / name)
+                part = Part(cache / f".{name}.part", Path(scratch) / "part")
+                found = _fetch_whole(address, part, limits, report)
+                if expected is not None and found != expected:
+                    raise RetryableError(f"its SHA-256 is {found}, expected {expected}")
+                fresh = _unpack(part.file, name, Path(scratch) / name, max_unpacked)
                 (fresh / record.name).write_text(found + "\n", "ascii")
                 return _move(fresh, cache / name)
-            except _RetryableError as error:
+            except RetryableError as error:
                 problem = error
     tried = f"after {retries + 1} attempts" if retries else "at the only attempt"
     raise DownloadError(f"the download from {address} failed {tried}: {problem}")
 
 
-def _fetch(
-    address: str, stream: IO[bytes], timeout: float, patience: float, report: Progress
-) -> str:
-    """Write what is at an address, and return its SHA-256."""
-    if not address.startswith(("http://", "https://")):
-        raise DownloadError(f"the address must start with http:// or https://, got {address}")
-    digest = hashlib.sha256()
-    came, end = 0, time.monotonic() + patience
-    request = Request(address, headers={"User-Agent": "warplearn", "Accept-Encoding": "identity"})
+def _fetch_whole(address: str, part: Part, limits: Limits, report: Progress) -> str:
+    """Fetch a file, or leave what came of it to go on from."""
     try:
-        with urlopen(request, timeout=timeout) as answer:
-            size = answer.headers.get("Content-Length", "")
-            total = int(size) if size.isascii() and size.isdecimal() else None
-            report(0, total)
-            while chunk := answer.read1(_CHUNK):
-                stream.write(chunk)
-                digest.update(chunk)
-                came += len(chunk)
-                report(came, total)
-                if time.monotonic() > end:
-                    raise _RetryableError(f"it took longer than {patience:g} seconds")
-    except HTTPError as error:
-        said = f"the server answered {error.code} {error.reason}"
-        if error.code < 500 and error.code not in (408, 425, 429):
-            raise DownloadError(f"there is no {address}: {said}") from error
-        raise _RetryableError(said) from error
-    except (OSError, HTTPException) as error:  # no network, no answer, a connection cut off
-        reason = getattr(error, "reason", error)
-        raise _RetryableError(f"{reason}; is this machine online?") from error
-    if total is not None and came != total:
-        raise _RetryableError(f"it is truncated, {came} of {total} bytes came")
-    stream.flush()
-    return digest.hexdigest()
+        return fetch(address, part, limits, report)
+    except (RetryableError, KeyboardInterrupt):
+        part.leave()
+        raise
 
 
-def _unpack(stream: IO[bytes], name: str, folder: Path) -> Path:
+def _recorded(record: Path) -> str | None:
+    """The checksum of the last download; None if there was none, or its record is damaged."""
+    try:
+        found = record.read_bytes().decode("ascii").strip()
+    except FileNotFoundError:
+        return None
+    except UnicodeDecodeError:
+        found = ""
+    if not _SHA256.fullmatch(found):
+        warnings.warn(
+            f"{record} is damaged and ignored: what comes is not compared with what came before",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+        return None
+    return found
+
+
+def _unpack(file: Path, name: str, folder: Path, most: int | None) -> Path:
     """Take the files of the set out of a zip file, whose checksums are verified by that."""
     member_name = re.compile(rf"{re.escape(name)}_(TRAIN|TEST)(\.\w+)?")
+    if most is None:
+        most = max(_LEAST_UNPACKED, _TIMES_UNPACKED * file.stat().st_size)
+    left = most
     folder.mkdir()
     try:
-        with zipfile.ZipFile(stream) as archive:
+        with zipfile.ZipFile(file) as archive:
             for member in archive.infolist():
                 # Only the last part of a path counts, so nothing lands anywhere else.
-                file = member.filename.replace("\\", "/").rpartition("/")[2]
-                if member_name.fullmatch(file) and Path(file).suffix.lower() in READERS:
-                    with archive.open(member) as source, (folder / file).open("wb") as target:
-                        shutil.copyfileobj(source, target)
+                last = member.filename.replace("\\", "/").rpartition("/")[2]
+                if member_name.fullmatch(last) and Path(last).suffix.lower() in READERS:
+                    with archive.open(member) as source, (folder / last).open("wb") as target:
+                        left -= _copy(source, target, left)
+    except _TooMuchError as error:
+        raise DownloadError(
+            f"the zip file of {name} unpacks to more than max_unpacked={most} bytes"
+        ) from error
     except Exception as error:  # of many kinds: the zip module's, the decompressor's
-        raise _RetryableError(f"it is no sound zip file: {error}") from error
+        if isinstance(error, OSError) and error.errno in _NO_ROOM:
+            raise
+        raise RetryableError(f"it is no sound zip file: {error}") from error
     if not any(folder.iterdir()):
         raise DownloadError(f"the zip file of {name} holds no {name}_TRAIN or {name}_TEST")
     return folder
+
+
+class _TooMuchError(Exception):
+    """More would be unpacked than is allowed."""
+
+
+def _copy(source: IO[bytes], target: IO[bytes], most: int) -> int:
+    """Copy a file of limited size, and return its size."""
+    came = 0
+    while chunk := source.read(_CHUNK):
+        came += len(chunk)
+        if came > most:
+            raise _TooMuchError
+        target.write(chunk)
+    return came
 
 
 def _move(fresh: Path, place: Path) -> Path:

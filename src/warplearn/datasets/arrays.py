@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from warplearn.series.collection import SeriesCollection
 from warplearn.series.steps import check_choices
 
-from .assembling import StrPath, cut, stem
+from .assembling import StrPath, check_label, cut, stem
 from .dataset import Dataset, MalformedFileError
 
 _BLOCK_BYTES = 2**24  # of what is read or checked at a time
@@ -50,8 +50,19 @@ def read_npz(file: StrPath, *, missing: str = "error") -> Dataset:
         small = X.dtype.kind == "f" and X.dtype.itemsize <= 4
         dtype = np.float32 if small else np.float64
         values: NDArray[np.floating[Any]] = X.astype(dtype, copy=False)
+    if y.dtype.kind == "S":
+        try:
+            y = np.char.decode(y, "utf-8")
+        except UnicodeDecodeError as error:
+            raise MalformedFileError(path, None, f"y is not UTF-8 text: {error}") from error
+    for case, label in enumerate(y):
+        check_label(path, None, f"case {case}: ", label)
     lengths = _cut_in_place(path, values, missing)
-    return Dataset(SeriesCollection(values.swapaxes(1, 2), lengths), y, stem(path), str(path))
+    try:
+        series = SeriesCollection(values.swapaxes(1, 2), lengths)
+    except ValueError as error:
+        raise MalformedFileError(path, None, str(error)) from error
+    return Dataset(series, y, stem(path), str(path))
 
 
 def _cut_in_place(path: Path, values: NDArray[Any], missing: str) -> NDArray[np.int64]:

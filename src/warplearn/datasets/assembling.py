@@ -30,6 +30,9 @@ def as_dataset(path: Path, series: list[NDArray[Any]], y: NDArray[Any]) -> Datas
 
 def labels_of(labels: list[str]) -> NDArray[Any]:
     """Whole numbers as integers, however they are written, and else the text itself."""
+    text = "".join(labels)
+    if "_" in text or not text.isascii():  # Python reads 1_0 as 10, and digits of any script
+        return np.array(labels, dtype=str)
     try:
         numbers = np.array([float(label) for label in labels])
     except ValueError:
@@ -37,6 +40,15 @@ def labels_of(labels: list[str]) -> NDArray[Any]:
     whole = np.abs(numbers) < 2**53  # not NaN either
     whole[whole] = numbers[whole] == np.round(numbers[whole])
     return numbers.astype(np.int64) if whole.all() else np.array(labels, dtype=str)
+
+
+def check_label(path: Path, line: int | None, place: str, label: Any) -> None:
+    """Refuse what stands for a label that is not there: nothing, null, NaN or a question mark."""
+    text = str(label).strip()
+    if label is None or text in ("", "?") or text.lower() == "nan":
+        raise MalformedFileError(path, line, f"{place}the label is missing")
+    if "\0" in text:  # NumPy would cut it off
+        raise MalformedFileError(path, line, f"{place}the label {label!r} contains a byte 0")
 
 
 def cut(

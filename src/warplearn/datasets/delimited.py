@@ -96,7 +96,13 @@ def lines_of(file: Path) -> Iterator[tuple[int, str]]:
     try:
         with _open(file) as stream:
             for number, line in enumerate(stream, 1):
-                yield number, line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+                text = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+                if "\r" in text:
+                    problem = "a carriage return inside a line; lines must end with \\n or \\r\\n"
+                    raise MalformedFileError(file, number, problem)
+                if "\0" in text:
+                    raise MalformedFileError(file, number, "a binary file, not text")
+                yield number, text
     except UnicodeDecodeError as error:
         raise MalformedFileError(file, number, f"not UTF-8 text: {error}") from error
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
@@ -106,8 +112,6 @@ def lines_of(file: Path) -> Iterator[tuple[int, str]]:
 def _lines(file: Path) -> Iterator[tuple[int, str]]:
     """Lines that are not empty, with their numbers."""
     for number, text in lines_of(file):
-        if "\0" in text:
-            raise MalformedFileError(file, number, "a binary file, not text")
         if text.strip():
             yield number, text
 

@@ -17,6 +17,7 @@ from .bundled import BUNDLED
 from .dataset import Dataset, DatasetNotFoundError, concatenate
 from .generators import BUILT_IN
 from .readers import READERS, read
+from .transfer import DownloadError
 
 # Where installed packages keep files of the archive.  They are found without being imported.
 _CARRIED = {
@@ -102,7 +103,7 @@ def _load(
             raise DatasetNotFoundError(f"{looked}, and download is False")
         try:
             archive.download(name, **options)
-        except archive.DownloadError as error:
+        except DownloadError as error:
             raise DatasetNotFoundError(f"{looked}, and {error}") from error
         files = _find(name, wanted, directory)
         if files is None:

@@ -8,6 +8,7 @@ value, which is refused.  Whatever is wrong with a file is a `MalformedFileError
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Callable, Sequence
 from inspect import signature
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from warplearn.series.steps import Points, as_stamps, check_choices, even_series
 
 from .arrays import read_npy, read_npz
-from .assembling import StrPath, as_dataset, cut, labels_of, suffix_of
+from .assembling import StrPath, as_dataset, check_label, cut, labels_of, suffix_of
 from .dataset import Dataset, MalformedFileError
 from .delimited import has_header, lines_of
 from .own import read_csv
@@ -64,7 +65,33 @@ def _read_lines(file: StrPath, split: Callable[[str], list[str]], missing: str) 
         if line.strip():
             fields = split(line)
             cases.append(_Case(number, "".join(fields[:1]), [fields[1:]]))
+    if cases and path.suffix.lower() != ".gz":  # which has a checksum
+        _check_not_cut(path, cases)
     return _assemble(path, cases, Steps(missing=missing))
+
+
+def _filled(fields: list[str]) -> int:
+    """How many fields there are, without empty ones at the end."""
+    count = len(fields)
+    while count and not fields[count - 1].strip():
+        count -= 1
+    return count
+
+
+def _check_not_cut(path: Path, cases: Sequence[_Case]) -> None:
+    """Refuse a last line that is shorter than the others and does not end, as a copy cut short."""
+    counts = [_filled(case.channels[0]) for case in cases]
+    count, longest = counts[-1], max(counts)
+    if count < longest:
+        with path.open("rb") as stream:
+            stream.seek(-1, os.SEEK_END)
+            if stream.read(1) not in b"\r\n":
+                raise MalformedFileError(
+                    path,
+                    cases[-1].line,
+                    f"{count} values, but {longest} in another line, and no line end: the file "
+                    "seems to be cut off; if it is whole, end its last line",
+                )
 
 
 def read_ts(
@@ -304,8 +331,8 @@ def _assemble(
             )
     series = _at_equal_steps(path, cases, series, steps)
     for line, label, *_ in cases:
-        if label is not None and (label in _MISSING or label.lower() == "nan"):
-            raise MalformedFileError(path, line, "the label is missing")
+        if label is not None:
+            check_label(path, line, "", label)
     labels = [case.label for case in cases if case.label is not None]
     y = labels_of(labels)
     if numeric_target:

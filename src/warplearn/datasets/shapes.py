@@ -187,7 +187,9 @@ def _labels_of(table: Table, name: str, rows: Array) -> Array:
     if column.dtype.kind == "f":
         absent = np.isnan(column)
     else:
-        absent = np.isin(np.char.lower(column.astype(str)), ("", "?", "nan", "na", "null", "none"))
+        absent = np.isin(
+            np.char.lower(np.char.strip(column.astype(str))), ("", "?", "nan", "na", "null", "none")
+        )
     if absent.any():
         line = table.lines[rows[int(absent.argmax())]]
         raise ValueError(f"line {line}: the label in column {name!r} is missing")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from warplearn.series.collection import SeriesCollection
 
-from .assembling import StrPath, as_dataset, cut, labels_of, stem
+from .assembling import StrPath, as_dataset, check_label, cut, labels_of, stem
 from .columns import Columns, Table
 from .dataset import Dataset, MalformedFileError
 from .own import dataset_of, listed, table_of
@@ -100,8 +100,11 @@ def _load(path: Path, first: int = 0, count: int | None = None, columns: Any = N
         raise MalformedFileError(path, None, f"not a table of series: {error}") from error
 
 
-def _labels(table: Any, label: str) -> list[str]:
-    return [str(v) for v in table[label]] if label in table.columns else []
+def _labels(path: Path, table: Any, label: str) -> list[str]:
+    labels = table[label].to_list() if label in table.columns else []
+    for row, value in enumerate(labels):
+        check_label(path, None, f"row {row}: ", value)
+    return [str(value) for value in labels]
 
 
 def _series(
@@ -156,7 +159,7 @@ def parts_of_folder(
         labelled = label in schema
         step = max(1, _BLOCK_ELEMENTS // _width(file, schema, label))
         parts += [partial(_rows, file, first, step, label) for first in range(0, rows, step)]
-        labels += _labels(_load(file, columns=[label]), label) if labelled else []
+        labels += _labels(file, _load(file, columns=[label]), label) if labelled else []
     return parts, labels_of(labels)
 
 

@@ -23,6 +23,7 @@ from warplearn.elastic.extent import Extent, ExtentLike
 
 __all__ = ["Band", "BandLike", "band_mask", "cells_of_grids", "narrowest", "resolve_band"]
 
+_LONGEST = 2**31
 BandLike: TypeAlias = ExtentLike | None
 
 
@@ -101,6 +102,10 @@ def band_mask(k: int, m: int, band: BandLike) -> NDArray[np.bool_]:
            [0, 1, 1, 1],
            [0, 0, 1, 1]])
     """
+    for name, size in (("k", k), ("m", m)):
+        whole = isinstance(size, (int, np.integer)) and not isinstance(size, bool)
+        if not whole or not 1 <= size <= _LONGEST:
+            raise ValueError(f"{name} must be an integer from 1 to {_LONGEST}, got {size!r}")
     resolved = band_of(band, max(k, m))
     if resolved is None:
         return np.ones((k, m), dtype=bool)

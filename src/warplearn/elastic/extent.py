@@ -51,6 +51,9 @@ class Extent(NamedTuple):
         )
 
 
+MOST_COLUMNS = 2**31
+
+
 def columns_for(elasticity: ExtentLike, n: int) -> int:
     """The number of columns m that an elasticity means for n rows, a share rounded up.
 
@@ -61,4 +64,6 @@ def columns_for(elasticity: ExtentLike, n: int) -> int:
         raise ValueError(f"elasticity must be at least 1 column, got {elasticity!r}")
     if extent.share > 3:
         raise ValueError(f"elasticity must be at most '300%' of the length, got {elasticity!r}")
+    if extent.cells > MOST_COLUMNS:
+        raise ValueError(f"elasticity must be at most {MOST_COLUMNS} columns, got {elasticity!r}")
     return extent.cells or max(1, math.ceil(extent.share * n - 1e-9))

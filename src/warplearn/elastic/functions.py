@@ -23,6 +23,8 @@ from warplearn.elastic.costs import resolve, resolve_distance
 from warplearn.elastic.warping import distances
 from warplearn.series.chunks import mapped
 from warplearn.series.collection import SeriesCollection, single
+from warplearn.series.convert import to_floats
+from warplearn.series.numbers import check_numbers
 
 
 class ValueAndGradient(NamedTuple):
@@ -71,9 +73,7 @@ class _Operands(NamedTuple):
 def _operands(X: SeriesCollection, W: Any, band: BandLike, names: tuple[str, str]) -> _Operands:
     """Check W against X; W has the dtype that both need."""
     x_name, w_name = names
-    matrices = np.asarray(W)
-    if matrices.dtype.kind not in "fiu":
-        raise TypeError(f"{w_name} must hold real numbers, got dtype {matrices.dtype}")
+    matrices = to_floats(W, w_name)
     d = X.n_channels
     axes = ("n", "m") if d == 1 else ("n", "m", "d")
     bank = matrices.ndim == len(axes) + 1
@@ -88,9 +88,6 @@ def _operands(X: SeriesCollection, W: Any, band: BandLike, names: tuple[str, str
     matrices = matrices.reshape(-1 if bank else 1, *matrices.shape[bank : bank + 2], d)
     if 0 in matrices.shape:
         raise ValueError(f"{w_name} must not be empty, got shape {np.shape(W)}")
-    if not np.isfinite(matrices).all():
-        place = tuple(int(i) for i in np.argwhere(~np.isfinite(np.asarray(W)))[0])
-        raise ValueError(f"{w_name} must be finite, but contains NaN or infinity at {place}")
     if X.max_length > matrices.shape[1]:
         case = int(X.lengths.argmax())
         raise ValueError(
@@ -98,6 +95,7 @@ def _operands(X: SeriesCollection, W: Any, band: BandLike, names: tuple[str, str
             f"but {w_name} has only {matrices.shape[1]} rows"
         )
     dtype = np.result_type(X.dtype, matrices.dtype)
+    check_numbers(matrices.astype(dtype, copy=False).reshape(np.shape(W)), w_name)
     columns = np.array([matrices.shape[2]])
     resolved = resolve_band(band, X.lengths, columns, x_name)
     return _Operands(X, matrices.astype(dtype, copy=False), bank, resolved)
@@ -217,11 +215,14 @@ def embed(x: Any, Z: Any, path: Any) -> NDArray[Any]:
     """
     series = single(x)
     k = series.max_length
-    base = np.asarray(Z)
+    base = to_floats(Z, "Z")
     operands = _operands(series, base, None, ("x", "Z"))
     if operands.bank:
         raise ValueError(f"Z must be a single matrix, got shape {base.shape}")
-    cells = np.asarray(path)
+    try:
+        cells = np.asarray(path)
+    except ValueError as error:  # no pairs
+        raise ValueError(f"path must be an array of index pairs: {error}") from error
     if cells.ndim != 2 or cells.shape[1] != 2 or cells.dtype.kind not in "iu" or not len(cells):
         raise ValueError(f"path must be an array of index pairs, got shape {cells.shape}")
     steps = np.diff(cells, axis=0)
@@ -274,10 +275,11 @@ def value_and_gradient(
     shape = (len(collection), len(operands.W))
     weights = np.ones(shape, operands.W.dtype)
     if upstream is not None:
-        weights = np.array(upstream, operands.W.dtype)
+        weights = to_floats(upstream, "upstream").astype(operands.W.dtype)
         expected = shape if operands.bank else shape[:1]
         if weights.shape != expected:
             raise ValueError(f"upstream must have shape {expected}, got {weights.shape}")
+        check_numbers(weights, "upstream")
         weights = weights.reshape(shape)
     if not traits.similarity:
         weights = -weights

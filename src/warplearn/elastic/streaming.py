@@ -12,6 +12,7 @@ from warplearn._kernels.recursion.local import Product
 from warplearn._kernels.simd.arrays import flat
 from warplearn._kernels.simd.constants import Static
 from warplearn._kernels.simd.target import lanes_for
+from warplearn.series.numbers import check_numbers
 
 
 class ElasticStream:
@@ -97,8 +98,7 @@ class ElasticStream:
                 f"sample must have {self.n_channels} channel(s) for each of {self.n_streams} "
                 f"stream(s), got shape {given.shape}"
             )
-        if not np.isfinite(given).all():
-            raise ValueError(f"sample must be finite, got {sample!r}")
+        check_numbers(given, "sample")
         if self.n_samples == self.max_length:
             raise ValueError(
                 f"the stream is at its end: the model has {self.max_length} rows; call reset()"

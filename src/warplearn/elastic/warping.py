@@ -239,7 +239,7 @@ def pairwise_dtw_blocks(
     resolve_band(band, first.lengths, second.lengths)
     if rows is None:
         rows = max(1, _BLOCK_BYTES // (len(second) * common_dtype(first, second).itemsize))
-    elif rows < 1:
+    elif not isinstance(rows, (int, np.integer)) or rows < 1:
         raise ValueError(f"rows must be a positive integer, got {rows!r}")
     return (
         (block, rectangle(local, traits, first[block], second, band, n_jobs))

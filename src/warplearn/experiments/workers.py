@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import ctypes
 import queue
+import signal
 import threading
 import time
-from collections.abc import Callable, Iterable
-from typing import Generic, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 _STEP = 0.02  # seconds between looks at the threads
@@ -37,6 +39,7 @@ class Workers(Generic[T]):
         self._work, self._grace = work, grace
         self._jobs: queue.SimpleQueue[T] = queue.SimpleQueue()
         self._stop = threading.Event()
+        self._interrupted = False
         self._errors: list[BaseException] = []
         # A thread takes itself out when it ends.  This needs no lock, which an interrupt could
         # leave locked, and no `join`, which in Python 3.11 takes a running thread for ended if it
@@ -49,10 +52,13 @@ class Workers(Generic[T]):
         for job in jobs:
             self._jobs.put(job)
         try:
-            for thread in self._threads:
-                thread.start()
-            while self._running:  # a wait without limit could not be interrupted
-                time.sleep(_STEP)
+            with self._listening():
+                for thread in self._threads:
+                    thread.start()
+                while self._running:  # a wait without limit could not be interrupted
+                    time.sleep(_STEP)
+                    if self._interrupted:
+                        raise KeyboardInterrupt
         except KeyboardInterrupt:
             self._end()
             raise
@@ -60,6 +66,25 @@ class Workers(Generic[T]):
             self._stop.set()
         if self._errors:
             raise self._errors[0]
+
+    @contextmanager
+    def _listening(self) -> Iterator[None]:
+        """Remember an interrupt: Python loses it if it comes while a destructor runs."""
+        before = signal.getsignal(signal.SIGINT)
+        main = threading.current_thread() is threading.main_thread()
+        if not main or before is not signal.default_int_handler:
+            yield
+            return
+
+        def remember(number: int, frame: Any) -> None:
+            self._interrupted = True
+            signal.default_int_handler(number, frame)
+
+        signal.signal(signal.SIGINT, remember)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
 
     def _loop(self, number: int) -> None:
         try:

@@ -43,6 +43,7 @@ from warplearn.features.representations import Array
 from warplearn.features.settings import FilterSettings
 from warplearn.features.solution import finish
 from warplearn.features.transformer import ElasticFeatures
+from warplearn.series.convert import to_floats
 
 DEFAULT_ALPHAS = tuple(float(10.0**exponent) for exponent in np.arange(-5, 2.0, 0.5))
 _BLOCK_BYTES = 2**22  # of features that `predict` computes before it uses them: they stay cached
@@ -240,7 +241,7 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
         return {name: value for name, value in vars(self).items() if name != "_growth"}
 
     def _checked_alphas(self) -> Array:
-        alphas = np.asarray(self.alphas, np.float64)
+        alphas = to_floats(self.alphas, "alphas").astype(np.float64)
         if alphas.ndim != 1 or not len(alphas) or not (alphas > 0).all():
             raise ValueError(f"alphas must be positive numbers, at least one, got {self.alphas!r}")
         return alphas

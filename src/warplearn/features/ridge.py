@@ -173,7 +173,8 @@ class ManyCases:
         norms = np.einsum("ij,ij->j", solved, solved)[:, None]
         leverage = self.weights * (norms + 1 / self.total_weight)
         residuals: Array = self.targets - self.Z @ coef.astype(np.float32)
-        return residuals / (1 - leverage), coef
+        left = np.maximum(1 - leverage, np.finfo(leverage.dtype).eps)  # 1 by rounding
+        return residuals / left, coef
 
     def coef(self, solution: Array) -> Array:
         """The solution: it is of the size of the features."""

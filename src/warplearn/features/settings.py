@@ -79,7 +79,10 @@ class FilterSettings(CheckedState, BaseEstimator):
 
 def positive_integers(given: Any, name: str) -> NDArray[np.int64]:
     """Check a parameter that is a sequence of positive integers, at least one."""
-    numbers = np.asarray(given)
+    try:
+        numbers = np.asarray(given)
+    except ValueError as error:  # sequences of different lengths
+        raise ValueError(f"{name} must be positive integers, got {given!r}") from error
     if numbers.ndim != 1 or not len(numbers) or numbers.dtype.kind not in "iu" or min(numbers) < 1:
         raise ValueError(f"{name} must be positive integers, at least one, got {given!r}")
     return numbers.astype(np.int64)
@@ -87,7 +90,7 @@ def positive_integers(given: Any, name: str) -> NDArray[np.int64]:
 
 def check_names(given: Any, table: Any, name: str) -> None:
     """Check a parameter that is a sequence of names from a table, at least one."""
-    if isinstance(given, str) or not len(given):
+    if not isinstance(given, (list, tuple)) or not given:
         raise ValueError(f"{name} must be some of {sorted(table)}, at least one, got {given!r}")
     for one in given:
         choose(table, one, name)

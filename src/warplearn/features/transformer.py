@@ -141,7 +141,7 @@ class ElasticFeatures(TransformerMixin, FilterSettings):
         y : ignored
         """
         collection = check_series(self, X, reset=True)
-        check_scalar(self.n_filters, "n_filters", (int, np.integer), min_val=1)
+        check_scalar(self.n_filters, "n_filters", (int, np.integer), min_val=1, max_val=2**31)
         elasticities = positive_integers(self.elasticities, "elasticities")
         check_names(self.poolings, POOLINGS, "poolings")
         if len(set(self.poolings)) < len(self.poolings):

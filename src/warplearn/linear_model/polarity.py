@@ -13,6 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from warplearn.registry import check_choice
+
 POLARITIES = ("symmetric", "+", "-", "first")
 
 
@@ -48,8 +50,7 @@ class Polarity(NamedTuple):
         joint : bool
             Whether one model serves all classes, if there are more than two.
         """
-        if name not in POLARITIES:
-            raise ValueError(f"polarity must be one of {POLARITIES}, got {name!r}")
+        check_choice(name, POLARITIES, "polarity")
         if joint and n_classes > 2:
             return cls(n_classes, 1, n_classes)
         first_is_negative = name == "first" and n_classes == 2 and first_code == 0

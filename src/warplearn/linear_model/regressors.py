@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from warplearn.base import TargetScale
 from warplearn.documentation import with_parameters_of
 from warplearn.linear_model.base import ElasticLinearModel
+from warplearn.registry import check_choice
 from warplearn.training.data import TrainingSet
 from warplearn.training.estimator import GradientEstimator
 from warplearn.training.losses import AbsoluteError, Huber, SquaredError
@@ -118,8 +119,7 @@ class ElasticLinearRegression(TrainedRegressor, ElasticLinearModel):
         return TargetReadout(TargetScale.of(data.y[data.cases]))
 
     def _loss(self, readout: TargetReadout) -> Any:
-        if self.loss not in LOSSES:
-            raise ValueError(f"loss must be one of {sorted(LOSSES)}, got {self.loss!r}")
+        check_choice(self.loss, LOSSES, "loss")
         if not isinstance(self.epsilon, Real) or not 0 < float(self.epsilon) < np.inf:
             raise ValueError(f"epsilon must be a positive number, got {self.epsilon!r}")
         return LOSSES[self.loss](float(self.epsilon))
@@ -129,8 +129,7 @@ class ElasticLinearRegression(TrainedRegressor, ElasticLinearModel):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.monitor != "loss":
-            raise ValueError(f"monitor must be 'loss' in regression, got {self.monitor!r}")
+        check_choice(self.monitor, ("loss",), "monitor of a regression")
 
     def _check_state(self, whole: bool = False) -> None:
         readout = getattr(getattr(self, "_context", None), "readout", None)

@@ -8,19 +8,26 @@ each of its elements moves towards, or away from, the mean of what is aligned wi
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, check_scalar
 from sklearn.utils.validation import check_is_fitted
 
 from warplearn.averaging.methods import check_has_mean, stepper
 from warplearn.averaging.objective import Array, Objective
 from warplearn.averaging.spaces import check_centres, to_kernel, to_public
-from warplearn.base import CheckedState, check_fitted_classes, check_labelled
+from warplearn.base import (
+    CheckedState,
+    check_fitted_classes,
+    check_labelled,
+    check_not_negative,
+)
 from warplearn.cluster import ElasticAgglomerative, ElasticKMeans
 from warplearn.cluster.centres import (
     centres_and_series,
@@ -33,6 +40,7 @@ from warplearn.elastic.costs import COSTS, resolve_distance
 from warplearn.mean import ElasticMean
 from warplearn.registry import choose
 from warplearn.series.collection import SeriesCollection
+from warplearn.series.numbers import usable
 from warplearn.series.symbols import Alphabet
 
 __all__ = ["ElasticLVQClassifier", "NearestPrototypeClassifier"]
@@ -351,7 +359,7 @@ class ElasticLVQClassifier(_PrototypeClassifier):
         """
         choose(RULES, self.rule, "rule")
         check_scalar(self.max_iter, "max_iter", (int, np.integer), min_val=0)
-        check_scalar(self.learning_rate_init, "learning_rate_init", (int, float), min_val=0)
+        check_not_negative(self, "learning_rate_init")
         rng = check_random_state(self.random_state)
         collection, codes = self._fit_classes(X, y, self.init, "init", rng)
         local, _ = resolve_distance(self.cost)
@@ -372,7 +380,15 @@ class ElasticLVQClassifier(_PrototypeClassifier):
             for case in rng.permutation(len(collection)):
                 one = Objective(collection[[case]], np.ones(1), local, band, n_jobs=1)
                 self._learn(one, centres, of_class == codes[case], rate)
-        self.history_, self.n_iter_ = [np.array(history)], self.max_iter
+            if not usable(centres):
+                warnings.warn(
+                    "training diverged: the prototypes grew beyond measure. The best ones before "
+                    "that are kept; try a smaller learning_rate_init.",
+                    ConvergenceWarning,
+                    stacklevel=2,
+                )
+                break
+        self.history_, self.n_iter_ = [np.array(history)], epoch
         return self
 
     def _learn(self, one: Objective, centres: Array, own: NDArray[np.bool_], rate: float) -> None:

@@ -93,7 +93,7 @@ def nearest_neighbors(
         raise ValueError(
             f"queries must have {among.n_channels} channel(s), as X has, got {asked.n_channels}"
         )
-    check_scalar(n_neighbors, "n_neighbors", (int, np.integer), min_val=1)
+    n_neighbors = int(check_scalar(n_neighbors, "n_neighbors", (int, np.integer), min_val=1))
     candidates = len(among) - (queries is None)
     if n_neighbors > candidates:
         raise ValueError(

@@ -30,6 +30,7 @@ from warplearn.base import (
 from warplearn.documentation import with_parameters_of
 from warplearn.elastic.bands import resolve_band
 from warplearn.elastic.extent import columns_for
+from warplearn.registry import check_choice
 from warplearn.series.chunks import mapped
 from warplearn.training.data import TrainingSet
 from warplearn.training.estimator import Context, GradientEstimator
@@ -248,7 +249,7 @@ class ElasticMLP(GradientEstimator):
     def _sizes(self) -> tuple[int, ...]:
         """Sizes of the hidden layers; one number is one layer."""
         sizes = self.hidden_layer_sizes
-        sizes = (sizes,) if isinstance(sizes, Integral) else tuple(sizes)
+        sizes = sizes if isinstance(sizes, (list, tuple)) else (sizes,)
         if not sizes or not all(isinstance(s, Integral) and int(s) >= 1 for s in sizes):
             raise ValueError(
                 "hidden_layer_sizes must be one or more positive integers, "
@@ -259,10 +260,7 @@ class ElasticMLP(GradientEstimator):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         self._sizes()
-        if self.activation not in ACTIVATIONS:
-            raise ValueError(
-                f"activation must be one of {sorted(ACTIVATIONS)}, got {self.activation!r}"
-            )
+        check_choice(self.activation, ACTIVATIONS, "activation")
 
     def _check_state(self, whole: bool = False) -> None:
         channels = (getattr(self, "n_channels_in_", None),)
@@ -303,7 +301,11 @@ class ElasticMLP(GradientEstimator):
         return self._from_scores(self._outputs_of, X)
 
     def _outputs_of(self, scores: Array) -> Array:
-        return DenseLayers(self.activation).outputs(self._head_parameters(), scores)
+        with np.errstate(over="ignore", invalid="ignore"):
+            outputs = DenseLayers(self.activation).outputs(self._head_parameters(), scores)
+        if not np.isfinite(outputs).all():
+            raise ValueError("outputs overflow: coef_ or dense_coefs_ or values of X are too large")
+        return outputs
 
     def hidden_units(self, X: Any) -> Array:
         """What the elastic units make of each series, an array (cases, units)."""

@@ -18,6 +18,7 @@ from typing import Any, Protocol, TypeAlias, final, overload
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from warplearn.registry import check_choice
 from warplearn.series.convert import (
     LAYOUTS,
     FloatArray,
@@ -59,7 +60,7 @@ class SeriesCollection:
 
     Make one with `SeriesCollection.of`, which accepts the usual containers and checks what is in
     them, or with `SeriesCollection.chunks` of series that do not fit in memory. The constructor
-    checks shapes only: it trusts `values` to be finite, and zero behind the end of each series.
+    checks shapes and numbers: it trusts `values` to be zero behind the end of each series.
 
     Parameters
     ----------
@@ -72,7 +73,10 @@ class SeriesCollection:
     __slots__ = ("_engine", "_lengths", "_source")
 
     def __init__(self, values: FloatArray, lengths: NDArray[np.int64]) -> None:
-        values, lengths = np.asarray(values), np.asarray(lengths)
+        try:
+            values, lengths = np.asarray(values), np.asarray(lengths)
+        except ValueError as error:  # sequences of different lengths
+            raise ValueError(f"values and lengths must be arrays: {error}") from error
         if values.ndim != 3 or 0 in values.shape:
             raise ValueError(f"values must be (cases, time, channels), got shape {values.shape}")
         if values.dtype not in (np.float32, np.float64):
@@ -84,6 +88,7 @@ class SeriesCollection:
                 f"lengths must be between 1 and {values.shape[1]}, the length of the time axis, "
                 f"got {lengths.min()} to {lengths.max()}"
             )
+        check_finite(values, "values")
         self._source: Source = ArraySource(values[:, : lengths.max()])
         self._lengths = lengths.astype(np.int64, copy=False)
         self._engine: Engine | None = None
@@ -151,8 +156,8 @@ class SeriesCollection:
         >>> SeriesCollection.of([[1.0, 2.0, 3.0], [4.0, 5.0]])
         <SeriesCollection: 2 series, length 2 to 3, channels 1, float64>
         """
-        if layout is not None and layout not in LAYOUTS:
-            raise ValueError(f"layout must be 'aeon' or 'tslearn', got {layout!r}")
+        if layout is not None:
+            check_choice(layout, LAYOUTS, "layout")
         if isinstance(X, cls):
             if len(X) == 0:
                 raise empty_error(name, "sample", X.shape)
@@ -360,7 +365,8 @@ class SeriesCollection:
             return self
         with np.errstate(over="ignore"):
             values = self.values.astype(dtype)
-        check_finite(values, f"the collection as {dtype}")
+        if dtype == np.float32:
+            check_finite(values, f"the collection as {dtype}")
         return self._trusted(values, self.lengths)
 
 

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from warplearn.series.numbers import check_numbers, usable
 from warplearn.series.steps import check_choices, interpolated
 
 __all__ = ["FloatArray", "check_finite", "convert", "empty_error", "to_floats"]
@@ -24,9 +25,6 @@ FloatArray: TypeAlias = NDArray[np.floating[Any]]
 ValuesAndLengths: TypeAlias = tuple[FloatArray, NDArray[np.int64]]
 
 LAYOUTS = ("aeon", "tslearn")
-
-# Elements checked at a time: few enough for the cache, enough to hide the cost of a Python loop.
-BLOCK = 1 << 17
 
 
 def convert(
@@ -39,7 +37,7 @@ def convert(
     check_choices(None, missing)
     of = _of_list if isinstance(X, (list, tuple)) else _of_array
     values, lengths = of(X, layout, name)
-    if _is_finite(values):
+    if usable(values):
         return values, lengths
     if layout == "tslearn" or (may_be_padded and of is _of_array):
         values, lengths = _cut_padding(values, name, expected=layout == "tslearn")
@@ -132,9 +130,9 @@ def _oriented(
 
 
 def check_finite(values: FloatArray, name: str) -> None:
-    """Refuse NaN and infinity."""
-    if not _is_finite(values):
-        _refuse_nonfinite(values, name)
+    """Refuse NaN, infinity and numbers that are too large."""
+    place = "case {}, position {}" + (", channel {}" if values.shape[2] > 1 else "")
+    check_numbers(values, name, place)
 
 
 def _cut_padding(values: FloatArray, name: str, *, expected: bool) -> ValuesAndLengths:
@@ -168,29 +166,6 @@ def _without_missing(values: FloatArray, lengths: NDArray[np.int64], name: str) 
         own = values[case, : lengths[case]]
         own[:] = interpolated(own, np.arange(len(own)), f"{name}[{case}]")
     return values
-
-
-def _is_finite(values: FloatArray) -> bool:
-    """Whether all values are finite."""
-    # Blocks, in memory order, bound what this allocates and stay in the cache from `isfinite` to
-    # `all`. So it takes little longer than reading the memory, and large finite values raise no
-    # false alarm, as they would in a sum.
-    blocks = np.nditer(values, flags=["external_loop", "buffered", "zerosize_ok"], buffersize=BLOCK)
-    return all(np.isfinite(block).all() for block in blocks)
-
-
-def _refuse_nonfinite(values: FloatArray, name: str) -> None:
-    """Raise if any value is not finite, and say where."""
-    step = max(1, BLOCK // values[0].size)
-    for start in range(0, len(values), step):
-        block = values[start : start + step]
-        wrong = ~np.isfinite(block)
-        if wrong.any():
-            case, position, channel = where = np.unravel_index(wrong.argmax(), wrong.shape)
-            what = "NaN" if np.isnan(block[where]) else "infinity"
-            place = f"case {start + case}, position {position}"
-            place += f", channel {channel}" if values.shape[2] > 1 else ""
-            raise ValueError(f"{name} must be finite, but contains {what} at {place}")
 
 
 def _not_2d(name: str, what: str) -> ValueError:

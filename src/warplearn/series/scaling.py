@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from warplearn.series.chunks import total
 from warplearn.series.collection import SeriesCollection
+from warplearn.series.convert import check_finite
 
 __all__ = ["element_scales", "standardized"]
 
@@ -48,5 +49,7 @@ def standardized(
 ) -> SeriesCollection:
     """Series of the same dtype whose channels are shifted and scaled, 0 behind their end."""
     inside = (np.arange(X.max_length) < X.lengths[:, None])[..., None]
-    values = np.where(inside, (X.values - mean) / scale, 0.0).astype(X.dtype)
-    return SeriesCollection(values, X.lengths)
+    with np.errstate(over="ignore"):  # a series very far from those that gave the scale
+        values = np.where(inside, (X.values - mean) / scale, 0.0).astype(X.dtype)
+    check_finite(values, "X, with the mean and scale of the training series,")
+    return SeriesCollection._trusted(values, X.lengths)

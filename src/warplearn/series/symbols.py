@@ -62,6 +62,8 @@ class Alphabet:
         kernel: ArrayLike | None = None,
         encoding: str = "onehot",
     ) -> None:
+        if not isinstance(symbols, Iterable):
+            raise TypeError(f"symbols must be a sequence of symbols, got {symbols!r}")
         self.symbols: tuple[Hashable, ...] = tuple(_plain(symbols))
         self._codes: dict[Hashable, int] = {}
         for code, symbol in enumerate(self.symbols):
@@ -181,7 +183,10 @@ class Alphabet:
 
 def _factor(kernel: ArrayLike, n: int) -> NDArray[np.float64]:
     """Find F of full column rank with F F^T = kernel."""
-    K = np.asarray(kernel)
+    try:
+        K = np.asarray(kernel)
+    except ValueError as error:  # rows of different lengths
+        raise ValueError(f"kernel must be a matrix: {error}") from error
     if K.shape != (n, n):
         raise ValueError(f"kernel must have shape {(n, n)}, a row per symbol, got {K.shape}")
     if K.dtype.kind not in "fiub" or not np.isfinite(K).all():
@@ -207,14 +212,15 @@ def _factor(kernel: ArrayLike, n: int) -> NDArray[np.float64]:
 
 def _sequences(sequences: Any, name: str) -> list[Sequence[Hashable]]:
     """List the sequences, each as something that has a length."""
+    sequences = _plain(sequences)
     if isinstance(sequences, (str, bytes)) or not isinstance(sequences, Iterable):
         kind = type(sequences).__name__
         raise TypeError(f"{name} must be a list of sequences of symbols, got {kind}")
     rows: list[Sequence[Hashable]] = []
-    for case, row in enumerate(_plain(sequences)):
+    for case, row in enumerate(map(_plain, sequences)):
         if not isinstance(row, Iterable):
             raise TypeError(f"{name}[{case}] must be a sequence of symbols, got {row!r}")
-        rows.append(row if isinstance(row, (str, list, tuple)) else list(_plain(row)))
+        rows.append(row if isinstance(row, (str, list, tuple)) else list(row))
     return rows
 
 

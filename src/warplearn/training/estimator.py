@@ -34,8 +34,10 @@ from warplearn.base import (
 )
 from warplearn.elastic.bands import Band, BandLike, resolve_band
 from warplearn.elastic.extent import ExtentLike
+from warplearn.registry import check_choice
 from warplearn.series.collection import SeriesCollection
 from warplearn.series.lengths import LONGER, fit_length, fitting_lengths
+from warplearn.series.numbers import LARGEST
 from warplearn.series.scaling import standardized
 from warplearn.training import optimizers, penalties, schedules
 from warplearn.training.data import TrainingSet
@@ -47,6 +49,7 @@ from warplearn.training.plan import (
     Procedure,
     Solution,
     Start,
+    State,
     Stopping,
 )
 from warplearn.training.train import train
@@ -318,15 +321,17 @@ class GradientEstimator(CheckedState, BaseEstimator, metaclass=ABCMeta):
         check_counts(self, "max_iter", "n_init", "n_iter_no_change")
         if self.batch_size is not None:
             check_counts(self, "batch_size")
-        if self.monitor not in MONITORS:
-            raise ValueError(f"monitor must be one of {MONITORS}, got {self.monitor!r}")
+        check_choice(self.monitor, MONITORS, "monitor")
+        check_choice(self.longer, LONGER, "longer")
         for name in ("early_stopping", "average", "shuffle"):
             if not isinstance(getattr(self, name), (bool, np.bool_)):
                 raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}")
-        if self.longer not in LONGER:
-            raise ValueError(f"longer must be one of {sorted(LONGER)}, got {self.longer!r}")
+        if not isinstance(self.validation_fraction, Real) or not 0 < self.validation_fraction < 1:
+            raise ValueError(
+                f"validation_fraction must be between 0 and 1, got {self.validation_fraction!r}"
+            )
         if self.max_norm is not None and not (
-            isinstance(self.max_norm, Real) and 0 < float(self.max_norm) < np.inf
+            isinstance(self.max_norm, Real) and 0 < self.max_norm <= LARGEST[8]
         ):
             raise ValueError(f"max_norm must be None or a positive number, got {self.max_norm!r}")
 
@@ -362,6 +367,8 @@ class GradientEstimator(CheckedState, BaseEstimator, metaclass=ABCMeta):
         for state in states:
             if state is None:
                 continue
+            if not isinstance(state, State):
+                raise ValueError(f"a state of training must be None or a State, got {state!r}")
             for arrays in (state.parameters, state.mean):
                 if arrays is not None and len(arrays) != len(shapes):
                     raise ValueError(f"a state of training must have {len(shapes)} arrays")

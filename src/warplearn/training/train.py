@@ -22,12 +22,13 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from warplearn._kernels.simd.threads import blas_threads
+from warplearn.series.numbers import check_numbers, usable
 from warplearn.training import losses
 from warplearn.training.batches import Batches
 from warplearn.training.incremental import Bank
 from warplearn.training.judging import best_restarts
 from warplearn.training.optimizers import SGD
-from warplearn.training.plan import Group, Plan, Solution, group_plans
+from warplearn.training.plan import Group, Model, Plan, Solution, group_plans
 
 _CHUNK_SECONDS = 0.25
 _DIVERGED_BEYOND = 1e12
@@ -82,6 +83,9 @@ def _train(plans: Sequence[Plan], n_jobs: int | None, verbose: int) -> list[list
 
 def _check(plan: Plan) -> None:
     losses.resolve(plan.objective.loss)
+    for model in plan.models:
+        for parameters in model.parameters:
+            check_numbers(parameters, "the initial weights (see init_scale)")
     if plan.procedure.batch_size is None:
         if not plan.X.in_memory:
             raise ValueError(
@@ -120,10 +124,20 @@ def _run(group: Group, n_jobs: int | None, verbose: int) -> tuple[list[Solution]
     if verbose:
         print(file=sys.stderr)
     solutions = [
-        solution._replace(reason="diverged") if _exploded(solution) else solution
-        for solution in steps.solutions(interrupted)
+        _without_overflow(solution, model)
+        for solution, model in zip(steps.solutions(interrupted), group.models, strict=True)
     ]
     return solutions, interrupted
+
+
+def _without_overflow(solution: Solution, model: Model) -> Solution:
+    """Mark a solution whose risk exploded; weights that none can compute with are not kept."""
+    if not all(usable(each) for each in (solution.W, solution.b, *solution.head)):
+        W, b, *head = model.parameters
+        return solution._replace(
+            W=W, b=b, head=tuple(head), reason="diverged", risk=np.inf, mistakes=-1, state=None
+        )
+    return solution._replace(reason="diverged") if _exploded(solution) else solution
 
 
 def _exploded(solution: Solution) -> bool:

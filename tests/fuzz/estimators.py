@@ -1,0 +1,189 @@
+"""Estimators: fits of valid input, parameters and data of any kind, attributes set by a user."""
+
+from __future__ import annotations
+
+import pickle
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import naive
+import numpy as np
+
+import warplearn
+from warplearn import catalogue
+
+from .contract import Case, all_finite, choice, close, outcome, refused
+from .inputs import collection, hostile, in_some_form
+
+BRIEF = {
+    "random_state": 0, "max_iter": 2, "mean_iter": 1, "n_clusters": 2, "n_filters": 24,
+    "grid": (2, 1), "hidden_layer_sizes": (3,), "n_init": 1,
+}  # fmt: skip
+# PyTorch takes its time, and a search is its estimator.
+NAMES = sorted(
+    name
+    for name, entry in catalogue.ESTIMATORS.items()
+    if entry.task != "search" and not entry.module.startswith("warplearn.torch")
+)
+METHODS = ("predict", "decision_function", "predict_proba", "transform", "score_samples", "explain")
+
+
+def made(name: str, **parameters: Any) -> Any:
+    """An estimator that is fitted in milliseconds."""
+    cls = catalogue.estimator_class(name)
+    known = cls().get_params()
+    return cls(**{key: value for key, value in BRIEF.items() if key in known} | parameters)
+
+
+def targets(name: str, rng: np.random.Generator, cases: int) -> Any:
+    """Labels of two or three classes, or numbers."""
+    if catalogue.ESTIMATORS[name].task == "regress":
+        return rng.normal(size=cases) * 10.0 ** rng.integers(-3, 20)
+    classes = choice(rng, (["a", "b"], [0, 1], [-1, 1, 5]))
+    return np.array(classes)[np.arange(cases) % len(classes)]
+
+
+def asked(model: Any, X: Any) -> dict[str, Any]:
+    """What a fitted model says about series."""
+    return {method: getattr(model, method)(X) for method in METHODS if hasattr(model, method)}
+
+
+def fits(rng: np.random.Generator) -> None:
+    """A fit leaves finite attributes, and survives a file and a pickle."""
+    name, cases = choice(rng, NAMES), int(rng.integers(6, 9))
+    series = collection(rng, np.float64, 1, cases)
+    X, y = in_some_form(rng, series), targets(name, rng, cases)
+    model = outcome(lambda: made(name).fit(X, y))
+    if refused(model):
+        assert "dtype" not in str(model), f"refused: {model}"
+        return
+    fitted = {k: v for k, v in vars(model).items() if k.endswith("_") and k != "alphas_"}
+    outcome(lambda: [v for k, v in fitted.items() if k not in ("history_", "solutions_")])
+    said = outcome(lambda: asked(model, X))
+    if refused(said):
+        return
+    if hasattr(model, "classes_") and "predict" in said:
+        assert set(said["predict"].tolist()) <= set(y.tolist())
+    with tempfile.TemporaryDirectory() as folder:
+        warplearn.save(model, Path(folder) / "model.warp")
+        again = [warplearn.load(Path(folder) / "model.warp"), pickle.loads(pickle.dumps(model))]
+    for other in again:
+        for method, value in asked(other, X).items():
+            np.testing.assert_equal(value, said[method])
+
+
+def nearest(rng: np.random.Generator) -> None:
+    """Neighbours and clusters are the nearest by the slow reference."""
+    dtype, cases = np.float64, 6
+    X, queries = collection(rng, dtype, 1, cases), collection(rng, dtype, 1, 3)
+    y = np.arange(cases) % 2
+    model = made("DTWNeighborsClassifier", n_neighbors=1).fit(X, y)
+    table = naive.pairwise([q.astype(float) for q in queries], [x.astype(float) for x in X])
+    _, index = model.kneighbors(queries, 1)
+    found = table[np.arange(len(queries)), index[:, 0]]
+    close(found, table.min(axis=1), dtype)
+    np.testing.assert_array_equal(model.predict(queries), y[index[:, 0]])
+
+
+@cache
+def fitted(name: str) -> bytes:
+    """A fitted model, pickled, so that each case changes its own."""
+    rng = np.random.default_rng(0)
+    y = np.arange(8) % 2
+    return pickle.dumps(made(name).fit(rng.normal(size=(8, 6)) + y[:, None], y))
+
+
+def class_weights(rng: np.random.Generator) -> None:
+    """Weights of classes are those of their series; what is no class or no weight is refused."""
+    X, y = rng.normal(size=(8, 6)), np.array([3, 5])[np.arange(8) % 2]
+    weights = {3: float(rng.integers(1, 4)), 5: float(rng.integers(1, 4))}
+    name = choice(rng, ("ElasticPerceptron", "ElasticFeatureClassifier", "ElasticMLPClassifier"))
+    got = made(name, class_weight=weights).fit(X, y)
+    ref = made(name).fit(X, y, sample_weight=[weights[label] for label in y.tolist()])
+    np.testing.assert_allclose(got.coef_, ref.coef_, rtol=1e-9)
+    wrong = choice(rng, ({"3": 2.0}, {4: 2.0}, {3: -1.0}, {3: np.nan}, {5: 1e300}, {"3": 1, 5: 1}))
+    result = outcome(lambda: made(name, class_weight=wrong).fit(X, y), "class_weight")
+    assert refused(result), f"class_weight={wrong} was taken"
+
+
+def copies(rng: np.random.Generator) -> None:
+    """What happens to the training series after `fit` does not change the model."""
+    name = choice(rng, NAMES)
+    X, y = rng.normal(size=(8, 6)), np.arange(8) % 2
+    queries = rng.normal(size=(4, 6))
+    model = made(name).fit(X, y)
+    before = asked(model, queries)
+    X[:] = 0.0
+    np.testing.assert_equal(asked(model, queries), before)
+
+
+def malformed(rng: np.random.Generator) -> None:
+    """A parameter, or what `fit` is given, is something else."""
+    name = choice(rng, NAMES)
+    X = rng.normal(size=(8, 6))
+    given: dict[str, Any] = {"X": X, "y": np.arange(8) % 2, "sample_weight": None}
+    if "sample_weight" not in made(name).fit.__code__.co_varnames:
+        del given["sample_weight"]
+    parameters = sorted(set(made(name).get_params(deep=False)) - {"verbose", "n_jobs"})
+    changed, own = choice(rng, [*parameters, *given]), {}
+    if changed in given:
+        given[changed] = hostile(rng)
+    else:
+        own[changed] = hostile(rng)
+    # Arguments must agree with each other, so another one may be to blame; the rest are
+    # scikit-learn's words.
+    words = ("target", "label type", "class", "classes", "samples", "seed", "Seed")
+    model = outcome(lambda: made(name, **own).fit(**given), *parameters, *given, *words)
+    if not refused(model) and hasattr(model, "predict"):
+        outcome(lambda: model.predict(given["X"]))
+
+
+def predictions(rng: np.random.Generator) -> None:
+    """A fitted model is asked about something else."""
+    model = pickle.loads(fitted(choice(rng, NAMES)))
+    method = choice(rng, [method for method in METHODS if hasattr(model, method)] or ["fit"])
+    if method != "fit":
+        outcome(lambda: getattr(model, method)(hostile(rng)), "X", "series", "symbol")
+
+
+def attributes(rng: np.random.Generator) -> None:
+    """A user has set a fitted attribute."""
+    model = pickle.loads(fitted(choice(rng, NAMES)))
+    if not hasattr(model, "predict"):
+        return
+    name = choice(rng, sorted(k for k in vars(model) if k.endswith("_") or k.startswith("_")))
+    value = vars(model)[name]
+    setattr(model, name, damaged(rng, value))
+    result = outcome(lambda: model.predict(np.ones((3, 6))))
+    assert refused(result) or all_finite(result)
+
+
+def damaged(rng: np.random.Generator, value: Any) -> Any:
+    """The same array with other content, shape or type; other things become anything."""
+    if isinstance(value, list) and value and rng.random() < 0.7:
+        return [damaged(rng, value[0]), *value[1:]]
+    if not isinstance(value, np.ndarray) or not value.size or rng.random() < 0.2:
+        return hostile(rng)
+    value = value.copy()
+    how = rng.integers(6)
+    if how == 0:
+        return value[..., :-1]
+    if how == 1:
+        return np.concatenate([value, value])
+    if how == 2 and value.dtype.kind in "iu":
+        value.flat[rng.integers(value.size)] = choice(rng, (-1, 10**9, -(2**62), 2**40))
+    elif how == 3 and value.dtype.kind == "f":
+        value.flat[rng.integers(value.size)] = choice(rng, (np.nan, np.inf, 1e300, -1e30))
+    elif how == 4:
+        return value.astype(choice(rng, ("f2", "f4", "i8", "U5", "O", "c16", ">f8")))
+    elif how == 5:
+        return value.reshape(-1)
+    return value
+
+
+CASES: dict[str, Case] = {
+    "fits": fits, "nearest": nearest, "class weights": class_weights, "copies": copies, "malformed": malformed, "malformed again": malformed,
+    "predictions": predictions, "attributes": attributes,
+}  # fmt: skip

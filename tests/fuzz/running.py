@@ -1,0 +1,107 @@
+"""Run cases one after the other, in a process that may crash, and collect what they find."""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .contract import Case
+
+FAMILIES = ("functions", "estimators", "files", "models")
+LONGEST = 300.0  # seconds of a case, in which it may have to compile
+
+
+def cases_of(family: str) -> list[tuple[str, Case]]:
+    """The kinds of cases of a family."""
+    return list(import_module(f"{__package__}.{family}").CASES.items())
+
+
+def run_case(family: str, number: int, seed: int = 0) -> str:
+    """Carry out a case; the name of its kind."""
+    rng = np.random.default_rng([seed, number])
+    kinds = cases_of(family)
+    name, case = kinds[number % len(kinds)]
+    case(rng)
+    return name
+
+
+class Finding(NamedTuple):
+    """What went wrong first of its kind: which case, and how."""
+
+    family: str
+    number: int
+    problem: str
+
+
+def work(family: str, first: int, seed: int, seconds: float, most: int, folder: Path) -> None:
+    """Carry out cases until the time is over; write down each before it begins."""
+    faulthandler.enable()
+    end, seen = time.monotonic() + seconds, set()
+    with (folder / "findings").open("a") as findings, (folder / "now").open("w") as now:
+        for number in range(first, first + most):
+            now.seek(0)
+            now.write(f"{number:<20}")
+            now.flush()
+            try:
+                run_case(family, number, seed)
+            except Exception as error:
+                where = traceback.extract_tb(error.__traceback__)[-1]
+                kind = (type(error).__name__, where.filename, where.lineno)
+                if kind not in seen:
+                    seen.add(kind)
+                    problem = f"{kind[0]}: {str(error)[:400]} ({Path(where.filename).name}:{where.lineno})"
+                    print(json.dumps([number, problem]), file=findings, flush=True)
+            if time.monotonic() > end:
+                break
+        now.seek(0)
+        now.write(f"{number + 1:<20}")
+
+
+def run_family(
+    family: str, seconds: float, seed: int = 0, first: int = 0, most: int = 10**9
+) -> tuple[int, list[Finding]]:
+    """Carry out cases in processes of their own; how many there were, and what they found."""
+    found, number, end = [], first, time.monotonic() + seconds
+    command = [sys.executable, "-m", "tests.fuzz", "--work", family, "--seed", str(seed)]
+    while number < first + most and time.monotonic() < end:
+        with tempfile.TemporaryDirectory() as name:
+            folder, left = Path(name), end - time.monotonic()
+            options = ["--first", str(number), "--seconds", str(left), "--folder", name]
+            done = subprocess.run(
+                [*command, *options, "--cases", str(first + most - number)],
+                cwd=Path(__file__).parents[2], capture_output=True, text=True,
+            )  # fmt: skip
+            lines = (folder / "findings").read_text().splitlines()
+            found += [Finding(family, *json.loads(line)) for line in lines]
+            number = int((folder / "now").read_text())
+        if done.returncode:
+            crash = f"the process ended with {done.returncode}: {done.stderr[-2000:]}"
+            found.append(Finding(family, number, crash))
+            number += 1
+    return number - first, found
+
+
+def distinct(findings: list[Finding]) -> list[Finding]:
+    """One finding of each kind."""
+    kinds: dict[Any, Finding] = {}
+    for each in findings:
+        kinds.setdefault((each.family, each.problem.split(":")[0], each.problem[-40:]), each)
+    return list(kinds.values())
+
+
+def summary(counts: Counter[str], findings: list[Finding]) -> str:
+    """Figures, and the findings in a form that can be repeated."""
+    lines = [f"{family}: {count} cases" for family, count in counts.items()]
+    lines += [f"{f.family} --case {f.number}: {f.problem}" for f in findings]
+    return "\n".join([*lines, f"{sum(counts.values())} cases, {len(findings)} findings"])
