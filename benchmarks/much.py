@@ -1,6 +1,7 @@
 """Much data: epochs in batches, chunks from disk, and a cluster of processes.
 
-`--only epoch` compares an epoch of training with scoring the same series.  `--only memory` prints
+`--only epoch` compares an epoch of training with scoring the same series.  `--only costs` prints
+what features, their sums and distances cost.  `--only memory` prints
 what estimators allocate beyond the series.  `--only cluster` compares two Dask workers of one
 thread each with one.  Series are generated and of length 100, in float32.
 """
@@ -25,7 +26,9 @@ from warplearn import (
     ElasticLogisticRegression,
     ElasticMLPClassifier,
     SeriesCollection,
+    pairwise_dtw,
 )
+from warplearn.features.reduction import Basis, Cases, accumulate, combine
 
 LENGTH = 100
 CHUNK = 1_000  # series of a chunk on the cluster
@@ -47,13 +50,15 @@ def linear(batch_size: int) -> ElasticLogisticRegression:
     )  # fmt: skip
 
 
-def seconds(function: Callable[[], Any], repeats: int = 3) -> float:
+def seconds(
+    function: Callable[[], Any], repeats: int = 3, clock: Callable[[], float] = time.perf_counter
+) -> float:
     """The least time of some calls."""
     times = []
     for _ in range(repeats):
-        start = time.perf_counter()
+        start = clock()
         function()
-        times.append(time.perf_counter() - start)
+        times.append(clock() - start)
     return min(times)
 
 
@@ -68,6 +73,27 @@ def epoch(options: argparse.Namespace) -> None:
         spent = seconds(lambda size=size: linear(size).fit(X, y), 1)
         most = 10 if size >= 1024 else np.inf
         at_most(f"epoch in batches of {size}: times the scores", spent / scores, most)
+
+
+def costs(options: argparse.Namespace) -> None:
+    """Time of the CPU for each series, which other processes disturb little."""
+    X, y = bumps(600)
+    model = ElasticFeatureClassifier(4000, random_state=0, n_jobs=1).fit(X[:100], y[:100])
+    cases = Cases(SeriesCollection.of(X), np.where(y > 0, 1.0, -1.0)[:, None], np.ones(len(X)))
+    basis = Basis.of(model.features_, cases)
+    sums = accumulate(basis, cases)
+    size = sum(array.nbytes for family in sums.families for array in family) / 1e6
+    work: dict[str, tuple[Callable[[], Any], int]] = {
+        "features of 4,000 filters": (lambda: model.features_.transform(X), len(X)),
+        "features and their sums": (lambda: accumulate(basis, cases), len(X)),
+        f"adding two sums of {size:.0f} MB": (lambda: combine([sums, sums]), 1),
+        "prediction with 4,000 filters": (lambda: model.predict(X), len(X)),
+        "a pair": (lambda: pairwise_dtw(X[:200], X[200:400]), 40_000),
+    }
+    for name, (function, count) in work.items():
+        function()
+        spent = seconds(function, clock=time.process_time)
+        print(f"{name:40s} {spent / count * 1e6:12.2f} us")
 
 
 def memory(options: argparse.Namespace) -> None:
@@ -147,7 +173,7 @@ def cluster(options: argparse.Namespace) -> None:
         at_least(f"{name}, {one:.2f} s, {each:.1f} us a series: two workers to one", one / two, 1.6)
 
 
-PARTS = {"epoch": epoch, "memory": memory, "cluster": cluster}
+PARTS = {"epoch": epoch, "costs": costs, "memory": memory, "cluster": cluster}
 
 
 def main(arguments: list[str]) -> None:
