@@ -23,11 +23,14 @@ MODULES = {
     "warplearn.plotting": "Figures",
     "warplearn.linear_model": "Parts of linear models",
     "warplearn.features": "Parts of feature models",
+    "warplearn.mean": "Ways to a mean",
     "warplearn.neighbors": "Search",
     "warplearn.persistence": "Model files",
     "warplearn.experiments": "Studies",
+    "warplearn.dask": "Dask",
     "warplearn.torch": "PyTorch",
 }
+OPTIONAL = ("warplearn.dask", "warplearn.torch")  # whose packages may not be installed
 # Modules whose functions are for those who extend the library.
 EXTENDING = {
     "warplearn.elastic.costs": ["register", "register_induced"],
@@ -58,9 +61,11 @@ def sections():
     for module, title in MODULES.items():
         try:
             names = import_module(module).__all__
-        except ImportError:  # PyTorch is optional
+        except ImportError:
+            if module not in OPTIONAL:
+                raise
             continue
-        own = [f"{module}.{name}" for name in names if f"warplearn.{name}" not in top]
+        own = [f"{module}.{name}" for name in names if not is_exported(module, name)]
         found[title] = own + (displays if module == "warplearn.plotting" else [])
     found["Extending"] = [
         f"{module}.{name}"
@@ -69,6 +74,13 @@ def sections():
         if hasattr(import_module(module), name)
     ]
     return {title: names for title, names in found.items() if names}
+
+
+def is_exported(module, name):
+    """Whether `warplearn` itself exports what a module has under this name."""
+    import warplearn
+
+    return name in warplearn.__all__ and getattr(warplearn, name) is object_of(f"{module}.{name}")
 
 
 def object_of(name):
@@ -80,14 +92,12 @@ def object_of(name):
 def own_methods(cls):
     """The public methods that a class has from this library, not from scikit-learn."""
     found = inspect.getmembers(cls, lambda member: callable(member) or isinstance(member, property))
-    return [
-        name
+    modules = {
+        name: getattr(getattr(member, "fget", member), "__module__", "") or ""
         for name, member in found
         if not name.startswith("_")
-        and (getattr(getattr(member, "fget", member), "__module__", "") or "").startswith(
-            "warplearn"
-        )
-    ]
+    }
+    return [name for name, module in modules.items() if module.startswith("warplearn")]
 
 
 def directive_of(name):
