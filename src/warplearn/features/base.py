@@ -33,7 +33,6 @@ from warplearn.features.reduction import (
     Cases,
     Total,
     extend,
-    join,
     reduce_all,
     sampled,
     select,
@@ -84,12 +83,6 @@ def _positive(cases: Cases) -> NDArray[np.int64]:
     if not len(kept):
         raise ValueError("weights must be positive for at least one series of X, got zeros")
     return kept
-
-
-def _weighted(cases: Cases) -> Cases:
-    """Leave out the series of weight 0."""
-    kept = _positive(cases)
-    return cases if len(kept) == len(cases.weights) else cases.take(kept)
 
 
 def _sample(cases: Cases, kept: NDArray[np.int64]) -> Cases:
@@ -205,17 +198,19 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
                 "partial_fit can only go on from partial_fit: what fit or a file has learnt is not "
                 "kept in the form that could grow; use sklearn.base.clone(model).partial_fit"
             )
-        cases = _weighted(self._check(X, y, sample_weight, reset=growth is None, **options))
+        cases = self._check(X, y, sample_weight, reset=growth is None, **options)
+        kept = _positive(cases)
         self._checked_alphas()
         self.__dict__.pop("_growth", None)  # sums that are left half added up cannot grow again
         with blas_threads(self.n_jobs):
-            if growth is None:
-                positions = np.arange(len(cases.weights))
-                basis = self._draw(_sample(cases, positions))
-                total = Total(join([cases]), positions)  # a copy: X may be filled anew
-            else:
-                basis, total = growth.basis, extend(growth.basis, growth.total, cases)
-        self.n_features_in_: int = max(self.n_features_in_, cases.series.max_length)
+            basis = self._draw(_sample(cases, kept)) if growth is None else growth.basis
+            total = None if growth is None else growth.total
+            for start in range(0, len(kept), SAMPLE_SIZE):
+                part = cases.take(kept[start : start + SAMPLE_SIZE])  # a copy: X may be filled anew
+                total = Total.of(part) if total is None else extend(basis, total, part)
+        assert total is not None
+        longest = int(cases.series.lengths[kept].max())
+        self.n_features_in_: int = max(self.n_features_in_, longest)
         for name in _SOLVED & set(vars(self)):
             delattr(self, name)
         self._growth = Growth(basis, total)

@@ -282,6 +282,11 @@ class Total(NamedTuple):
     positions: NDArray[np.int64]
     moments: Moments | None = None
 
+    @classmethod
+    def of(cls, cases: Cases) -> Total:
+        """The first cases of all."""
+        return cls(cases, np.arange(len(cases.weights)))
+
     @property
     def n_cases(self) -> int:
         """Number of cases, in the sample or not."""
@@ -315,8 +320,7 @@ def reduce(basis: Basis, chunks: Iterable[Cases]) -> Total:
     """Reduce cases that come in chunks, at least one; memory does not grow with their number."""
     total = None
     for cases in chunks:
-        first = Total(cases, np.arange(len(cases.weights)))
-        total = first if total is None else extend(basis, total, cases)
+        total = Total.of(cases) if total is None else extend(basis, total, cases)
     if total is None:
         raise ValueError("chunks must hold at least one chunk, got none")
     return settle(basis, total)
