@@ -563,7 +563,8 @@ def test_demo(tmp_path):
 
 def test_page_of_a_model(tmp_path):
     model = tmp_path / "model.warp"
-    run("fit", "WarpedBumps", "-p", "elasticity=5", "-p", "max_iter=5", "-o", model)
+    options = ("-m", "logistic", "-p", "elasticity=5", "-p", "max_iter=5")
+    assert run("fit", "WarpedBumps", *options, "-o", model).exit_code == 0
     result = run("report", model, "WarpedBumps", "-o", tmp_path / "page.html")
     assert result.exit_code == 0, result.output
     assert "of 400" in (tmp_path / "page.html").read_text("utf-8")
