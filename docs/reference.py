@@ -21,6 +21,7 @@ MODULES = {
     "warplearn.datasets": "Data sets",
     "warplearn.series": "Series",
     "warplearn.plotting": "Figures",
+    "warplearn.explanation": "Explanations",
     "warplearn.linear_model": "Parts of linear models",
     "warplearn.features": "Parts of feature models",
     "warplearn.mean": "Ways to a mean",
