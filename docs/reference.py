@@ -21,6 +21,7 @@ MODULES = {
     "warplearn.datasets": "Data sets",
     "warplearn.series": "Series",
     "warplearn.plotting": "Figures",
+    "warplearn.explanation": "Explanations",
     "warplearn.linear_model": "Parts of linear models",
     "warplearn.features": "Parts of feature models",
     "warplearn.mean": "Ways to a mean",
@@ -58,6 +59,7 @@ def sections():
     listed = {name for names in found.values() for name in names}
     displays = [name for name in top if name.endswith("Display")]
     found["Functions and series"] = [n for n in top if n not in listed and n not in displays]
+    found["Displays"] = displays
     for module, title in MODULES.items():
         try:
             names = import_module(module).__all__
@@ -65,22 +67,19 @@ def sections():
             if module not in OPTIONAL:
                 raise
             continue
-        own = [f"{module}.{name}" for name in names if not is_exported(module, name)]
-        found[title] = own + (displays if module == "warplearn.plotting" else [])
+        found[title] = [f"{module}.{name}" for name in names]
     found["Extending"] = [
         f"{module}.{name}"
         for module, names in EXTENDING.items()
         for name in names
         if hasattr(import_module(module), name)
     ]
+    seen = set()  # what several modules export is listed once
+    for title, names in found.items():
+        new = {id(object_of(name)): name for name in reversed(names)}
+        found[title] = [new[key] for key in reversed(new) if key not in seen]
+        seen.update(new)
     return {title: names for title, names in found.items() if names}
-
-
-def is_exported(module, name):
-    """Whether `warplearn` itself exports what a module has under this name."""
-    import warplearn
-
-    return name in warplearn.__all__ and getattr(warplearn, name) is object_of(f"{module}.{name}")
 
 
 def object_of(name):
@@ -138,6 +137,9 @@ def write(folder):
         index += ["```", ""]
     index += ["```{toctree}", ":hidden:", "", *pages, "```", ""]
     _write(folder / "index.md", "\n".join(index))
+    for file in folder.glob("*.rst"):
+        if file.stem not in pages:
+            file.unlink()  # of a name that is no more
 
 
 def _write(file, text):

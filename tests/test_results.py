@@ -24,7 +24,7 @@ def row(dataset, method, error, trial=0, **others):
     return {
         "study": "comparison", "dataset": dataset, "method": method, "trial": trial,
         "error": error, "train_error": 0.0, "source": "files", "protocol": "test",
-        "parameters": {}, "table": "comparison", **others,
+        "estimator": "ElasticPerceptron", "parameters": {}, "table": "comparison", **others,
     }  # fmt: skip
 
 
@@ -136,7 +136,14 @@ def test_plain_tables_know_nothing_of_the_paper():
 
 
 def failure(dataset, method, message="no", **others):
-    return {"study": "s", "dataset": dataset, "method": method, "message": message, **others}
+    return {
+        "study": "s",
+        "dataset": dataset,
+        "method": method,
+        "estimator": "ElasticPerceptron",
+        "message": message,
+        **others,
+    }
 
 
 @pytest.mark.parametrize("name", ["plain", "comparison"])

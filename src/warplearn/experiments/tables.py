@@ -205,7 +205,8 @@ def method_legend(rows: Iterable[Line]) -> dict[str, str]:
 
     found: dict[str, Line] = {}
     for row in rows:
-        found.setdefault(row["method"], row)
+        if "estimator" in row:
+            found.setdefault(row["method"], row)
     legend = {}
     for method, row in found.items():
         name = row["estimator"]
