@@ -52,9 +52,10 @@ def test_contributions_are_those_for_the_predicted_class(linear, data):
     X, y = data[2][:8], data[3][:8]
     judged = Judged.of(linear, X, y)
     parts = _contributions(judged, range(8))
-    values = np.where(judged.predicted == "1", 1, -1) * linear.decision_function(X)
-    bias = np.where(judged.predicted == "1", 1, -1) * linear.explain(X).bias
-    np.testing.assert_allclose(parts.sum(axis=1) + bias, values, rtol=1e-3, atol=1e-3)
+    sign, explained = np.where(judged.predicted == "1", 1, -1), linear.explain(X)
+    values = sign * linear.decision_function(X)
+    rest = sign * (explained.bias + explained.climbing.sum(axis=1))
+    np.testing.assert_allclose(parts.sum(axis=1) + rest, values, rtol=1e-3, atol=1e-3)
     assert (values > 0).all()
 
 
