@@ -278,10 +278,10 @@ def test_an_unchanged_cost_is_the_same():
 RUN = """
 import json
 from warplearn import dtw
-from warplearn._kernels.drivers.evaluate import run_serial
+from warplearn._kernels.drivers.pair import _score_pair
 {where}
 found = dtw([0.0, 1.0, 5.0], [0.0, 3.0, 5.0], cost=Cost())
-stats = run_serial.stats
+stats = _score_pair.stats
 hits, misses = sum(stats.cache_hits.values()), sum(stats.cache_misses.values())
 print(json.dumps([found, hits, misses]))
 """

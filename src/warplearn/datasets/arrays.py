@@ -86,7 +86,7 @@ def read_npy(file: StrPath) -> Dataset:
     """
     path = Path(file)
     try:
-        X = np.load(path, mmap_mode="r", allow_pickle=False)
+        X = np.lib.format.open_memmap(path, mode="r")  # an archive of arrays is not one
     except FileNotFoundError:
         raise
     except Exception as error:
