@@ -56,7 +56,7 @@ def of_lone(x, w):
     size = skewed_size(LANES, k + 2, m)
     skewed, changed = np.zeros(size, x.dtype), np.zeros(size, x.dtype)
     skew(LANES, w.ravel(), k, m, skewed)
-    steps = np.empty(2 * (size // LANES), np.uint16)
+    steps = np.empty(LANES * (size // LANES), np.uint8)  # at most a byte a lane and step
     config = Lone(Static(LANES), Static(1), YES, YES, NO)
     value = _lone(config, Product(), x, skewed, m, steps, changed)
     gradient = np.empty(k * m, x.dtype)
