@@ -52,7 +52,8 @@ def check_series(estimator: Any, X: Any, *, reset: bool) -> SeriesCollection:
     Symbols are encoded by the estimator's `alphabet`; without one, `fit` collects the symbols it
     sees as `alphabet_`.
     """
-    _check_feature_names(estimator, X, reset=reset)
+    if not isinstance(X, SeriesCollection) or hasattr(estimator, "feature_names_in_"):
+        _check_feature_names(estimator, X, reset=reset)
     if reset and hasattr(estimator, "alphabet_"):
         del estimator.alphabet_
     known = getattr(estimator, "alphabet" if reset else "alphabet_", None)
@@ -244,6 +245,8 @@ class TargetScale(NamedTuple):
 
 def check_weights(X: SeriesCollection, sample_weight: Any) -> NDArray[np.float64]:
     """Non-negative sample weights, ones by default."""
+    if sample_weight is None:
+        return np.ones(len(X))
     cases = np.broadcast_to(0.0, (len(X), 1))
     try:
         weights: NDArray[np.float64] = _check_sample_weight(
