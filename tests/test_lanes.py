@@ -8,6 +8,7 @@ import numba
 import numpy as np
 import pytest
 from numba import njit
+from numba.core.runtime import _nrt_python, rtsys
 
 from warplearn._kernels.drivers import blocks
 from warplearn._kernels.recursion.steps import (
@@ -20,8 +21,9 @@ from warplearn._kernels.recursion.steps import (
     step_bytes,
 )
 from warplearn._kernels.simd import target
-from warplearn._kernels.simd.arrays import CACHE_LINE, aligned_empty
+from warplearn._kernels.simd.arrays import CACHE_LINE, empty, zeros
 from warplearn._kernels.simd.constants import NO, Static, constants, value_of
+from warplearn._kernels.simd.numbers import greater, lesser
 from warplearn._kernels.simd.target import lanes_for, register_lanes
 from warplearn._kernels.simd.vector import (
     BANK,
@@ -224,8 +226,13 @@ def _unpack_lane(lanes, block, lane, size, target, start):
 
 
 @njit
-def _aligned(size, like):
-    return aligned_empty(size, like)
+def _empty(shape, dtype):
+    return empty(shape, dtype)
+
+
+@njit
+def _zeros(shape, dtype):
+    return zeros(shape, dtype)
 
 
 @sizes
@@ -248,12 +255,45 @@ def test_items_are_packed_into_lanes_and_back(lanes, dtype, rng):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("size", [0, 1, 100])
-def test_work_space_starts_on_a_cache_line(dtype, size):
-    array = _aligned(size, np.empty(0, dtype))
-    assert array.shape == (size,)
-    assert array.dtype == dtype
-    assert array.ctypes.data % CACHE_LINE == 0
+@pytest.mark.parametrize("shape", [0, 1, 100, (0, 3), (3, 5), (2, 3, 4)])
+def test_work_space_starts_on_a_cache_line(dtype, shape):
+    for make in (_empty, _zeros):
+        array = make(shape, np.empty(0, dtype))
+        assert array.shape == np.empty(shape).shape
+        assert array.flags.c_contiguous
+        assert array.dtype == dtype
+        assert array.ctypes.data % CACHE_LINE == 0
+
+
+def test_work_space_can_be_zero():
+    for dtype in (np.int64, np.uint8, np.bool_, np.float64):
+        used = [_empty(1000, dtype) for _ in range(3)]
+        for array in used:
+            array[:] = 1
+        del used, array  # what is allocated next probably lies there
+        np.testing.assert_array_equal(_zeros(1000, dtype), np.zeros(1000, dtype))
+
+
+def test_work_space_is_given_back(request):
+    _nrt_python.memsys_enable_stats()
+    request.addfinalizer(_nrt_python.memsys_disable_stats)
+    before = rtsys.get_allocation_stats()
+    arrays = [_zeros((10, 10), np.float64), _empty(7, np.int64)]
+    del arrays
+    after = rtsys.get_allocation_stats()
+    assert after.mi_alloc - before.mi_alloc == after.mi_free - before.mi_free >= 2
+
+
+@njit
+def _lesser_and_greater(a, b):
+    return lesser(a, b), greater(a, b)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"), [(3, -4), (np.int32(-5), 2**40), (1.5, 2), (np.float32(2), np.float32(1))]
+)
+def test_lesser_and_greater(a, b):
+    assert _lesser_and_greater(a, b) == (min(a, b), max(a, b))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -26,7 +26,7 @@ from warplearn._kernels.recursion.lone import (
     unskew,
 )
 from warplearn._kernels.recursion.steps import step_bytes
-from warplearn._kernels.simd.arrays import aligned_empty, fill, largest
+from warplearn._kernels.simd.arrays import empty, fill, largest
 from warplearn._kernels.simd.compiling import inner
 from warplearn._kernels.simd.constants import (
     NO,
@@ -38,6 +38,7 @@ from warplearn._kernels.simd.constants import (
     value_of,
     when,
 )
+from warplearn._kernels.simd.numbers import greater, lesser
 from warplearn._kernels.simd.vector import BANK, BATCH, splat, store
 
 _GROUP = 16  # matrices that are taken out of their lanes at a time
@@ -113,18 +114,18 @@ class Room(NamedTuple):
 def room_for_bank(plan, lengths, grids, matrices):
     """Uninitialized work space."""
     count, m, n = value_of(plan.lanes), grids.m, largest(lengths)
-    values = aligned_empty(count, matrices)
+    values = empty(count, matrices)
     like = splat(plan.lanes, matrices.dtype.type(0))
     return Room(
-        aligned_empty((m + 1) * count, matrices),
-        aligned_empty(count, matrices),
-        np.empty(count, np.int64),
+        empty((m + 1) * count, matrices),
+        empty(count, matrices),
+        empty(count, np.int64),
         values,
         room_for_limits(plan.lanes, plan.banded, n, matrices),
-        np.empty((len(matrices), (n + count) * (m + count) * step_bytes(like)), np.uint8),
-        np.empty(m, np.int64),
-        np.empty((0, 3), np.int64),
-        aligned_empty(reversed_size(count, n), matrices),
+        empty((len(matrices), (n + count) * (m + count) * step_bytes(like)), np.uint8),
+        empty(m, np.int64),
+        empty((0, 3), np.int64),
+        empty(reversed_size(count, n), matrices),
         all_rows(count, n, m, steps_of_stripe(count, matrices[0], m)),
         room_for_grid(plan.lanes, n, matrices),
     )
@@ -150,7 +151,7 @@ def _score_matrices(traced, plan, cost, series, case, grids, matrices, room, f):
         operands = Operands(series.values, start, matrices[block], ZERO, stride, m)
         work = Work(room.kept, room.steps[block])
         store(values, 0, forward(config, cost, operands, ends, room.limits, work))
-        for lane in range(min(count, len(f) - block * count)):
+        for lane in range(lesser(count, len(f) - block * count)):
             f[block * count + lane] = values[lane]
 
 
@@ -226,10 +227,10 @@ def _fill_block(plan, series, cases, first, block):
     lengths, starts, rows, last_rows = series.lengths, block.starts, block.rows, block.last_rows
     shortest, longest = lengths[cases[first]], ZERO
     for lane in range(len(starts)):
-        case = cases[min(first + lane, len(cases) - 1)]
+        case = cases[lesser(first + lane, len(cases) - 1)]
         starts[lane], rows[lane] = case * series.stride, lengths[case]
         last_rows[lane] = rows[lane] - 1
-        shortest, longest = min(shortest, rows[lane]), max(longest, rows[lane])
+        shortest, longest = lesser(shortest, rows[lane]), greater(longest, rows[lane])
     pack(plan.wide, series.values, starts, 0, longest * value_of(plan.channels), block.values)
     return Ends(last_rows, shortest, longest)
 
@@ -249,29 +250,29 @@ def _score_in_batches(in_bank, plan, cost, series, cases, grids, used, matrices,
     """Here lanes are series, some matrices at a time."""
     wide, count, d, m = plan.wide, value_of(plan.wide), value_of(plan.channels), grids.m
     x, n = series.values, largest(series.lengths)
-    group = 1 if value_of(plan.lone) else min(_GROUP, value_of(plan.lanes))
+    group = 1 if value_of(plan.lone) else lesser(_GROUP, value_of(plan.lanes))
     config = Config(wide, BATCH, plan.channels, NO, plan.banded)
     band = Band(grids.band_cells, grids.band_share)
-    plain = np.empty(group * n * m * d, x.dtype)
-    values = aligned_empty(count, x)
+    plain = empty(group * n * m * d, x)
+    values = empty(count, x)
     block = _Block(
-        aligned_empty(n * d * count, x),
-        np.empty(count, np.int64),
-        np.empty(count, np.int64),
-        aligned_empty(count, x),
+        empty(n * d * count, x),
+        empty(count, np.int64),
+        empty(count, np.int64),
+        empty(count, x),
     )
     limits = room_for_limits(wide, plan.banded, n, x)
-    work = Work(aligned_empty(m * count, x), np.empty(0, np.uint8))
+    work = Work(empty(m * count, x), empty(0, np.uint8))
     for first_unit in range(0, used, group):
         _take_out(plan.lone, plan.lanes, matrices, first_unit, group, n, m, d, plain)
         for first in range(0, len(cases), count):
             ends = _fill_block(plan, series, cases, first, block)
             when(plan.banded, lane_limits, wide, band, block.rows, ends.longest, m, limits)
-            for unit in range(first_unit, min(first_unit + group, used)):
+            for unit in range(first_unit, lesser(first_unit + group, used)):
                 start = (unit - first_unit) * n * m * d
                 operands = Operands(block.values, ZERO, plain, start, m * d, m)
                 store(values, 0, forward(config, cost, operands, ends, limits, work))
-                for lane in range(min(count, len(cases) - first)):
+                for lane in range(lesser(count, len(cases) - first)):
                     table[first + lane, unit] = values[lane]
 
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numba.extending import intrinsic
 
+from warplearn._kernels.simd.arrays import empty
 from warplearn._kernels.simd.compiling import inner
 from warplearn._kernels.simd.constants import static_type, value_of
+from warplearn._kernels.simd.numbers import lesser
 from warplearn._kernels.simd.vector import transpose
 
 _TILE_BYTES = 32
@@ -42,7 +44,7 @@ def pack(lanes, source, starts, first, size, block):
                 block[t * count + lane] = source[starts[lane] + first + t]
         return
     for t in range(0, size, side):
-        column = min(t, size - side)  # the last tile overlaps the one before
+        column = lesser(t, size - side)  # the last tile overlaps the one before
         for lane in range(0, count, side):
             at = column * count + lane
             transpose(tile, source, starts, lane, first + column, block, at, count)
@@ -58,9 +60,9 @@ def unpack(lanes, block, first, many, size, target):
             for t in range(size):
                 target[lane * size + t] = block[t * count + first + lane]
         return
-    rows = np.empty(side, np.int64)
+    rows = empty(side, np.int64)
     for t in range(0, size, side):
-        start = min(t, size - side)
+        start = lesser(t, size - side)
         for i in range(side):
             rows[i] = (start + i) * count
         for lane in range(0, many, side):

@@ -14,8 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from warplearn._kernels.recursion.grid import row_limits
+from warplearn._kernels.simd.arrays import empty
 from warplearn._kernels.simd.compiling import inner
 from warplearn._kernels.simd.constants import Static, value_of
+from warplearn._kernels.simd.numbers import greater, lesser
 from warplearn._kernels.simd.vector import load, maximum, splat, total
 
 _RUN = Static(16)
@@ -39,11 +41,11 @@ def room_for_envelope(rows, columns, channels, like):
     """An uninitialized envelope of up to some rows and columns."""
     size = rows * value_of(channels)
     return Envelope(
-        np.empty(size, like.dtype),
-        np.empty(size, like.dtype),
-        np.empty(rows, np.int64),
-        np.empty(rows, np.int64),
-        np.empty(columns, np.int64),
+        empty(size, like),
+        empty(size, like),
+        empty(rows, np.int64),
+        empty(rows, np.int64),
+        empty(columns, np.int64),
     )
 
 
@@ -69,7 +71,7 @@ def envelope(banded, channels, band, q, start, m, k, made):
             least = greatest = q[start + c]
             for j in range(1, m):
                 element = q[start + j * d + c]
-                least, greatest = min(least, element), max(greatest, element)
+                least, greatest = lesser(least, element), greater(greatest, element)
             for i in range(k):
                 lower[i * d + c], upper[i * d + c] = least, greatest
         end = (k - 1) * d + c
@@ -111,7 +113,7 @@ def outside(x, start, size, lower, upper):
         sums = sums + excess * excess
     summed = total(sums)
     for t in range(whole, size):
-        excess = max(x[start + t] - upper[t], lower[t] - x[start + t])
+        excess = greater(x[start + t] - upper[t], lower[t] - x[start + t])
         if excess > 0:
             summed += excess * excess
     return summed

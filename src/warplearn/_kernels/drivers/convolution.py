@@ -26,9 +26,10 @@ from warplearn._kernels.recursion.grid import (
     room_for_limits,
 )
 from warplearn._kernels.recursion.steps import step_bytes
-from warplearn._kernels.simd.arrays import aligned_empty, fill, flat
+from warplearn._kernels.simd.arrays import empty, fill, flat
 from warplearn._kernels.simd.compiling import entry, inlined, inner, parallel_entry
 from warplearn._kernels.simd.constants import NO, ZERO, Static, constants, value_of
+from warplearn._kernels.simd.numbers import lesser
 from warplearn._kernels.simd.target import lanes_for
 from warplearn._kernels.simd.threads import in_threads, thread_count
 from warplearn._kernels.simd.vector import BATCH, load, store
@@ -102,12 +103,12 @@ class _Room(NamedTuple):
 def _room(plan, size, like):
     count = value_of(plan.lanes)
     return _Room(
-        aligned_empty(size * count, like),
-        aligned_empty(size * count if value_of(plan.series) else 0, like),
-        aligned_empty(count, like),
-        np.empty(count, np.int64),
-        np.empty(count, np.int64),
-        np.empty(count + 1, np.int64),
+        empty(size * count, like),
+        empty(size * count if value_of(plan.series) else 0, like),
+        empty(count, like),
+        empty(count, np.int64),
+        empty(count, np.int64),
+        empty(count + 1, np.int64),
     )
 
 
@@ -187,24 +188,24 @@ def _run_task(plan, cost, windows, filters, output, task, tasks):
     wanted = Wanted(plan.series, plan.matrix, NO, NO)
     x, w, k, m, positions = windows.x, filters.w, filters.k, filters.m, windows.positions
     room = _room(plan, k * d, x)
-    last_rows = aligned_empty(count, x)
+    last_rows = empty(count, x)
     fill(last_rows, k - 1)
     ends = Ends(last_rows, k, k)
     limits = room_for_limits(lanes, plan.banded, k, x)
     if value_of(plan.banded):
-        rows = np.empty(count, np.int64)
+        rows = empty(count, np.int64)
         fill(rows, k)
         band = Band(filters.band_cells, filters.band_share)
         lane_limits(lanes, band, rows, k, m, limits)
     size = padded_rows(k) * m * step_bytes(load(lanes, last_rows, 0))
-    steps = np.empty(size if value_of(plan.traced) else 0, np.uint8)
-    work = Work(aligned_empty(m * count, x), steps)
-    trace = Trace(steps, np.empty(m, np.int64), np.empty((0, 3), np.int64))
+    steps = empty(size if value_of(plan.traced) else 0, np.uint8)
+    work = Work(empty(m * count, x), steps)
+    trace = Trace(steps, empty(m, np.int64), empty((0, 3), np.int64))
 
     block, slopes, lane_values, to_w = room.block, room.slopes, room.lane_values, output.to_w[task]
     first, stop = task * windows.cases // tasks, (task + 1) * windows.cases // tasks
     for window in range(first * positions, stop * positions, count):
-        filled = min(count, stop * positions - window)
+        filled = lesser(count, stop * positions - window)
         many = _place_lanes(windows, filters.units, window, filled, room)
         _read_block(windows, k, room)
         fill(slopes, 0)

@@ -31,7 +31,7 @@ from warplearn._kernels.recursion.grid import (
     room_for_limits,
 )
 from warplearn._kernels.recursion.steps import bit_of, step_bytes
-from warplearn._kernels.simd.arrays import aligned_empty, fill, flat, largest
+from warplearn._kernels.simd.arrays import empty, fill, flat, largest
 from warplearn._kernels.simd.compiling import entry, inlined, inner, parallel_entry
 from warplearn._kernels.simd.constants import (
     NO,
@@ -43,6 +43,7 @@ from warplearn._kernels.simd.constants import (
     value_of,
     when,
 )
+from warplearn._kernels.simd.numbers import greater, lesser
 from warplearn._kernels.simd.target import lanes_for
 from warplearn._kernels.simd.threads import in_threads, thread_count, worth_threads
 from warplearn._kernels.simd.vector import BANK, BATCH, load, store
@@ -134,13 +135,13 @@ def _laned_wanted(config, wanted):
 def _room(config, wanted, size, like):
     count = value_of(config.lanes)
     return _Room(
-        aligned_empty(size * count, like),
-        aligned_empty(size * count if _laned_wanted(config, wanted) else 0, like),
-        aligned_empty(count, like),
-        aligned_empty(count, like),
-        np.empty(count, np.int64),
-        np.empty(count, np.int64),
-        aligned_empty(count, like),
+        empty(size * count, like),
+        empty(size * count if _laned_wanted(config, wanted) else 0, like),
+        empty(count, like),
+        empty(count, like),
+        empty(count, np.int64),
+        empty(count, np.int64),
+        empty(count, like),
     )
 
 
@@ -148,12 +149,12 @@ def _room(config, wanted, size, like):
 def _room_for_steps(config, wanted, most_rows, most_columns, like):
     """Work space for the steps of paths and the way back; that for steps in a band comes later."""
     padded = padded_rows(most_rows)
-    most_cells = min(padded * most_columns, value_of(config.lanes) * (padded + most_columns))
+    most_cells = lesser(padded * most_columns, value_of(config.lanes) * (padded + most_columns))
     complete = value_of(config.traced) and not value_of(config.banded)
     return Trace(
-        np.empty(padded * most_columns * step_bytes(like) if complete else 0, np.uint8),
-        np.empty(most_columns, np.int64),
-        np.empty((most_cells if value_of(wanted.cells) else 0, 3), np.int64),
+        empty(padded * most_columns * step_bytes(like) if complete else 0, np.uint8),
+        empty(most_columns, np.int64),
+        empty((most_cells if value_of(wanted.cells) else 0, 3), np.int64),
     )
 
 
@@ -163,7 +164,7 @@ def _with_room_for(cells, trace, like):
     size = cells * step_bytes(like)
     if len(trace.steps) >= size:
         return trace
-    return Trace(np.empty(size, np.uint8), trace.marks, trace.cells)
+    return Trace(empty(size, np.uint8), trace.marks, trace.cells)
 
 
 @inner
@@ -172,7 +173,7 @@ def _place_lanes(laned, first, filled, room):
     order, starts, stride = laned.order, room.starts, laned.stride
     last = first + filled - 1
     for lane in range(len(starts)):
-        starts[lane] = order[min(first + lane, last)] * stride
+        starts[lane] = order[lesser(first + lane, last)] * stride
 
 
 @inner
@@ -200,13 +201,13 @@ def _scores(config, cost, laned, operands, ends, limits, work, room, at_once):
     result = begin(lanes, operands.m, work.kept)
     for row in range(0, longest, chunk):
         if at_once:
-            x_start = -max(0, min(row, longest - chunk)) * d
-            size = min(chunk, longest) * d
+            x_start = -greater(0, lesser(row, longest - chunk)) * d
+            size = lesser(chunk, longest) * d
             pack(lanes, laned.values, room.starts, -x_start, size, room.block)
         here = Operands(
             operands.x, x_start, operands.w, operands.w_start, operands.w_stride, operands.m
         )
-        stop = min(row + chunk, longest)
+        stop = lesser(row + chunk, longest)
         result = advance(config, cost, here, ends, limits, work, row, stop, result)
     return result
 
@@ -307,7 +308,7 @@ def _run_task(plan, cost, laned, shared, grids, output, task, tasks):
     room = _room(config, wanted, laned.stride, output.values)
     like = load(lanes, room.values, 0)
     trace = _room_for_steps(config, wanted, most_rows, most_columns, like)
-    kept = aligned_empty(most_columns * count, output.values)
+    kept = empty(most_columns * count, output.values)
     limits = room_for_limits(lanes, config.banded, most_rows, output.values)
     size = laned.stride
 
@@ -320,7 +321,7 @@ def _run_task(plan, cost, laned, shared, grids, output, task, tasks):
         if block_number >= blocks:
             break
         first = block_number * count
-        filled = min(count, len(laned.order) - first)
+        filled = lesser(count, len(laned.order) - first)
         _place_lanes(laned, first, filled, room)
         ends = Ends(room.last_rows, ZERO, ZERO)
         if batch:

@@ -33,9 +33,10 @@ from warplearn._kernels.recursion.grid import (
     row_limits,
 )
 from warplearn._kernels.recursion.local import Squared
-from warplearn._kernels.simd.arrays import aligned_empty, fill, flat, largest
+from warplearn._kernels.simd.arrays import empty, fill, flat, largest
 from warplearn._kernels.simd.compiling import entry, inner, parallel_entry
 from warplearn._kernels.simd.constants import ZERO, Static, constants, value_of
+from warplearn._kernels.simd.numbers import greater, lesser
 from warplearn._kernels.simd.target import register_lanes
 from warplearn._kernels.simd.threads import in_threads, thread_count, worth_threads
 
@@ -127,8 +128,8 @@ def _cells(banded, band, k, m, rows, first, last):
 @entry
 def _all_cells(banded, band, lengths, columns, skip, unique, counts):
     """How many cells the grids of all pairs have."""
-    longest = max(largest(lengths), largest(columns))
-    first, last = np.empty(longest, np.int64), np.empty(longest, np.int64)
+    longest = greater(largest(lengths), largest(columns))
+    first, last = empty(longest, np.int64), empty(longest, np.int64)
     total = 0
     for q in range(len(columns)):
         for u in range(len(unique)):
@@ -174,14 +175,14 @@ def _bound_all(plan, band, train, query, made, bounds):
 def _fill_block(plan, train, ranking, position, room):
     """Lay the next candidates into lanes, the last one again in lanes that are left over."""
     starts, rows, last_rows, lengths = room.starts, room.rows, room.last_rows, train.lengths
-    last = min(position + len(starts), len(ranking)) - 1
+    last = lesser(position + len(starts), len(ranking)) - 1
     shortest, longest = lengths[ranking[position]], ZERO
     for lane in range(len(starts)):
-        case = ranking[min(position + lane, last)]
+        case = ranking[lesser(position + lane, last)]
         starts[lane] = case * train.stride
         rows[lane] = lengths[case]
         last_rows[lane] = rows[lane] - 1
-        shortest, longest = min(shortest, rows[lane]), max(longest, rows[lane])
+        shortest, longest = lesser(shortest, rows[lane]), greater(longest, rows[lane])
     pack(plan.lanes, train.values, starts, 0, longest * value_of(plan.channels), room.block)
     return Ends(last_rows, shortest, longest)
 
@@ -191,14 +192,14 @@ def _rank_block(plan, band, m, ranking, position, cells, room, bounds, made, bes
     """Put the candidates of a block among the k best; returns how many cells were computed."""
     rows, scores = room.rows, room.scores
     total, k, most = ZERO, ZERO, ZERO
-    for lane in range(min(len(rows), len(ranking) - position)):
+    for lane in range(lesser(len(rows), len(ranking) - position)):
         case = ranking[position + lane]
         _insert(best, nearest, scores[lane], case)
         bounds[case] = _DONE
         if rows[lane] != k:
             k = rows[lane]
             most = _cells(plan.banded, band, k, m, k, made.first, made.last)
-        total += min(cells, most)
+        total += lesser(cells, most)
     return total
 
 
@@ -209,10 +210,10 @@ def _without_warping(plan, train, query, ranking, k):
     Only series as long as the query have one, and only the most promising are looked at.
     """
     d, m = value_of(plan.channels), query.length
-    costs = np.empty(max(k, value_of(plan.lanes)), train.values.dtype)
+    costs = empty(greater(k, value_of(plan.lanes)), train.values)
     fill(costs, np.inf)
     q = query.values[query.start : query.start + m * d]
-    for place in range(min(len(costs), len(ranking))):
+    for place in range(lesser(len(costs), len(ranking))):
         case = ranking[place]
         if train.lengths[case] == m:
             costs[place] = outside(train.values, case * train.stride, m * d, q, q)
@@ -226,16 +227,16 @@ def _run_task(plan, cost, train, queries, search, output, task, tasks):
     values, skip, cases = output.values, queries.skip, len(train.order)
     most_rows, most_columns = largest(train.lengths), largest(queries.lengths)
     room = _Room(
-        aligned_empty(most_rows * d * count, values),
-        np.empty(count, np.int64),
-        np.empty(count, np.int64),
-        aligned_empty(count, values),
-        aligned_empty(count, values),
+        empty(most_rows * d * count, values),
+        empty(count, np.int64),
+        empty(count, np.int64),
+        empty(count, values),
+        empty(count, values),
     )
-    work = Work(aligned_empty(most_columns * count, values), np.empty(0, np.uint8))
+    work = Work(empty(most_columns * count, values), empty(0, np.uint8))
     limits = room_for_limits(lanes, plan.banded, most_rows, values)
-    made = room_for_envelope(max(most_rows, most_columns), most_columns, plan.channels, values)
-    bounds = np.empty(cases, values.dtype)
+    made = room_for_envelope(greater(most_rows, most_columns), most_columns, plan.channels, values)
+    bounds = empty(cases, values)
     limited_k, limited_m = 0, 0
 
     for q in range(task, len(queries.lengths), tasks):
@@ -247,7 +248,7 @@ def _run_task(plan, cost, train, queries, search, output, task, tasks):
             bounds[skip[q]] = _DONE
             left -= 1
         # The most promising block sets a mark that few others reach: only those need be sorted.
-        last_promising = cases - left + min(count, left) - 1
+        last_promising = cases - left + lesser(count, left) - 1
         mark = np.partition(bounds, last_promising)[last_promising]
         worst = best[-1]
         for _ in range(2):
@@ -269,7 +270,7 @@ def _run_task(plan, cost, train, queries, search, output, task, tasks):
                 output.computed[task] += _rank_block(
                     plan, band, m, ranking, position, cells, room, bounds, made, best, nearest
                 )
-                worst = max(worst, best[-1])
+                worst = greater(worst, best[-1])
                 position += count
             mark = -worst / margin
 

@@ -18,9 +18,10 @@ from warplearn._kernels.recursion.lone import (
     room_for_grid,
 )
 from warplearn._kernels.recursion.steps import step_bytes
-from warplearn._kernels.simd.arrays import aligned_empty, fill, flat
+from warplearn._kernels.simd.arrays import empty, fill, flat, zeros
 from warplearn._kernels.simd.compiling import entry, inner
 from warplearn._kernels.simd.constants import NO, YES, Static, value_of, when
+from warplearn._kernels.simd.numbers import lesser
 from warplearn._kernels.simd.target import pair_lanes
 from warplearn._kernels.simd.vector import splat
 
@@ -36,14 +37,14 @@ class PairPath(NamedTuple):
 def _stripes_of(config, band, k, m):
     """Which rows of each column exist; steps of a stripe follow those of the stripe before."""
     count = value_of(config.lanes)
-    first, last = np.empty(m, np.int64), np.empty(m, np.int64)
+    first, last = empty(m, np.int64), empty(m, np.int64)
     fill(first, 0)
     fill(last, k - 1)
     when(config.banded, row_limits, band, m, k, first, last)  # the band of the transposed grid
-    begins = np.empty((m + count - 1) // count, np.int64)
+    begins = empty((m + count - 1) // count, np.int64)
     total = 0
     for stripe in range(len(begins)):
-        begin, end = stripe * count, min((stripe + 1) * count, m)
+        begin, end = stripe * count, lesser((stripe + 1) * count, m)
         begins[stripe] = total - first[begin]
         total += last[end - 1] + end - begin - first[begin]
     return Stripes(first, last, begins), total
@@ -53,7 +54,7 @@ def _stripes_of(config, band, k, m):
 def _by_channels(count, y, m, channels):
     """A series of length m with its channels one after the other, zeros behind each."""
     padded = (m + count - 1) // count * count
-    result = aligned_empty(channels * padded, y)
+    result = empty(channels * padded, y)
     for c in range(channels):
         for j in range(padded):
             result[c * padded + j] = y[j * channels + c] if j < m else 0
@@ -65,16 +66,16 @@ def _score_pair(config, cost, x, y, band):
     """Score of the best path; `x` and `y` are flat, elements (time, channel)."""
     count, channels = value_of(config.lanes), value_of(config.channels)
     k, m = len(x) // channels, len(y) // channels
-    reversed_x = aligned_empty(channels * reversed_size(count, k), x)
+    reversed_x = empty(channels * reversed_size(count, k), x)
     reverse(count, x, 0, channels, k, channels, reversed_x)
     stripes, total = _stripes_of(config, band, k, m)
     size = total * step_bytes(splat(config.lanes, x.dtype.type(0)))
-    steps = np.empty(size if value_of(config.traced) else 0, np.uint8)
+    steps = empty(size if value_of(config.traced) else 0, np.uint8)
     room = room_for_grid(config.lanes, k, x)
     w = _by_channels(count, y, m, channels)
     value = lone_forward(config, cost, reversed_x, k, w, m, stripes, room, steps)
-    path = np.empty((k + m - 1 if value_of(config.traced) else 0, 2), np.int64)
-    length = np.zeros(1, np.int64)
+    path = empty((k + m - 1 if value_of(config.traced) else 0, 2), np.int64)
+    length = zeros(1, np.int64)
     when(config.traced, lone_path, config.lanes, x, k, m, stripes.begins, steps, path, length)
     return value, path[: length[0]]
 

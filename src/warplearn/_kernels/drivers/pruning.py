@@ -26,6 +26,7 @@ from warplearn._kernels.recursion.forward import (
 from warplearn._kernels.recursion.grid import ROWS
 from warplearn._kernels.simd.compiling import inlined, inner
 from warplearn._kernels.simd.constants import NO, YES, ZERO, value_of
+from warplearn._kernels.simd.numbers import greater, lesser
 from warplearn._kernels.simd.vector import BATCH, bits, load, maximum, splat, store, where
 
 _COLUMNS = 8  # computed between two looks at whether a row can end
@@ -49,8 +50,8 @@ def _sweep_columns(config, cost, operands, stripe, limits, work, rows, start, st
     """The columns from `start` to `stop` of a stripe; masked where not all lanes have the cell."""
     x, w, kept, steps, hull = operands.x, operands.w, work.kept, work.steps, limits.hull
     if value_of(config.banded):
-        inner = min(max(hull[rows.last, 1], start), stop)
-        outer = min(max(hull[rows.first, 2] + 1, inner), stop)
+        inner = lesser(greater(hull[rows.last, 1], start), stop)
+        outer = lesser(greater(hull[rows.first, 2] + 1, inner), stop)
         column = sweep(config, YES, cost, x, w, stripe, limits, kept, steps, start, inner, column)
         column = sweep(config, NO, cost, x, w, stripe, limits, kept, steps, inner, outer, column)
         start = outer
@@ -82,7 +83,7 @@ def _cells_of_rows(banded, hull, rows, start, stop):
         return (rows.last + 1 - rows.first) * (stop - start)
     count = ZERO
     for i in range(rows.first, rows.last + 1):
-        count += max(0, min(stop, hull[i, 3] + 1) - max(start, hull[i, 0]))
+        count += greater(0, lesser(stop, hull[i, 3] + 1) - greater(start, hull[i, 0]))
     return count
 
 
@@ -116,15 +117,15 @@ def compute_pruned(plan, cost, query, ends, limits, work, block, worst, scores):
     low, high, cells = ZERO, ZERO, ZERO
     above = splat(lanes, kept.dtype.type(0))
     for i in range(0, longest, ROWS):
-        rows = _Rows(i, min(i + ROWS, longest) - 1)
+        rows = _Rows(i, lesser(i + ROWS, longest) - 1)
         stripe = stripe_at(config, operands, hull, i, longest)
         first, limit = low, m
         if value_of(plan.banded):
-            first, limit = max(low, hull[i, 0]), hull[rows.last, 3] + 1
+            first, limit = greater(low, hull[i, 0]), hull[rows.last, 3] + 1
         if first > 0:
             above = load(lanes, kept, (first - 1) * value_of(lanes))
         column = Column(above, nothing, nothing, nothing, nothing)
-        start, stop = first, min(max(high + 1, first + _COLUMNS), limit)
+        start, stop = first, lesser(greater(high + 1, first + _COLUMNS), limit)
         while start < stop:
             column = _sweep_columns(
                 config, cost, operands, stripe, limits, work, rows, start, stop, column
@@ -134,7 +135,7 @@ def compute_pruned(plan, cost, query, ends, limits, work, block, worst, scores):
             )
             start = stop
             if _alive(lanes, best, worst):
-                stop = min(stop + _COLUMNS, limit)
+                stop = lesser(stop + _COLUMNS, limit)
         above = nothing
         if first > 0:
             store(kept, (first - 1) * value_of(lanes), nothing)

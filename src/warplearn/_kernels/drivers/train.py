@@ -31,9 +31,10 @@ from warplearn._kernels.drivers.banks import (
 from warplearn._kernels.drivers.components import model_slopes, rate_at, with_parameters
 from warplearn._kernels.drivers.judging import RUNNING, Progress, add_losses, judge
 from warplearn._kernels.drivers.weights import blend, fold, penalties, project, shrink, unit_of
-from warplearn._kernels.simd.arrays import aligned_empty, fill
+from warplearn._kernels.simd.arrays import empty, fill, zeros
 from warplearn._kernels.simd.compiling import entry, inlined, inner, parallel_entry
 from warplearn._kernels.simd.constants import value_of, when
+from warplearn._kernels.simd.numbers import greater, lesser
 
 _TABLE_ROWS = 256
 _SMALLEST_SCALE = 1e-3
@@ -187,7 +188,7 @@ def _task_examples(examples, split):
 
 @inlined
 def _task_weights(weights, task):
-    mean = min(task, len(weights.mean) - 1)  # there is one empty mean without averaging
+    mean = lesser(task, len(weights.mean) - 1)  # there is one empty mean without averaging
     return Weights(
         weights.matrices[task],
         weights.bias[task],
@@ -435,21 +436,25 @@ def _train_task(
     count, units = value_of(plan.lanes), len(weights.bias)
     room = room_for_bank(plan, series.lengths, grids, matrices)
     lanes = _Lanes(
-        aligned_empty(count, matrices),
-        aligned_empty(count, matrices),
-        np.zeros(count),
-        np.zeros(count),
+        empty(count, matrices),
+        empty(count, matrices),
+        zeros(count, np.float64),
+        zeros(count, np.float64),
     )
     outputs = _Outputs(
-        np.zeros(units), np.zeros(units), np.zeros(units), np.zeros(units), np.zeros(units)
+        zeros(units, np.float64),
+        zeros(units, np.float64),
+        zeros(units, np.float64),
+        zeros(units, np.float64),
+        zeros(units, np.float64),
     )
     fill(outputs.scale, 1.0)
-    rows = min(_TABLE_ROWS, max(order.shape[1], len(held_out)))
+    rows = lesser(_TABLE_ROWS, greater(order.shape[1], len(held_out)))
     verdict = _Verdict(
-        np.zeros(models.n_models),
-        np.zeros(models.n_models),
-        np.zeros(models.n_models, np.bool_),
-        np.zeros((rows, units), matrices.dtype),
+        zeros(models.n_models, np.float64),
+        zeros(models.n_models, np.float64),
+        zeros(models.n_models, np.bool_),
+        zeros((rows, units), matrices),
     )
     judged, bias = matrices, weights.bias
     if value_of(plan.averaged):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from warplearn._kernels.drivers.components import penalty_slope, penalty_value
+from warplearn._kernels.simd.arrays import zeros
 from warplearn._kernels.simd.compiling import entry, inlined, inner
 from warplearn._kernels.simd.constants import value_of
 from warplearn._kernels.simd.vector import absolute, like, load, store, where
@@ -103,7 +104,7 @@ def _norms(lanes, matrix, out):
 def project(lone, lanes, limit, matrices, bias, size, models, scratch):
     """Project the parameters of every model onto the ball of radius `limit`."""
     count = value_of(lanes)
-    norms = np.zeros(models)
+    norms = zeros(models, np.float64)
     for unit in range(models * size):
         norms[unit // size] += bias[unit] * bias[unit]
     for block in range(len(matrices)):

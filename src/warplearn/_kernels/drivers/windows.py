@@ -25,9 +25,10 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from warplearn._kernels.simd.arrays import aligned_empty, fill, flat
+from warplearn._kernels.simd.arrays import empty, fill, flat
 from warplearn._kernels.simd.compiling import entry, inlined, inner, parallel_entry
 from warplearn._kernels.simd.constants import Static, constants, value_of
+from warplearn._kernels.simd.numbers import greater
 from warplearn._kernels.simd.target import register_lanes
 from warplearn._kernels.simd.threads import in_threads, thread_count
 from warplearn._kernels.simd.vector import (
@@ -266,7 +267,7 @@ def _group_of(groups, i):
 def _positions(group, length):
     """How many windows a series has; one that is shorter than a window has one."""
     span = (group.rows - 1) * group.dilation
-    return max(1, length + 2 * group.padding - span)
+    return greater(1, length + 2 * group.padding - span)
 
 
 @inner
@@ -294,7 +295,7 @@ def _outputs(plan, group, filters, n_channels, geometry, room, positions):
     half_weights = group.rows * several * value_of(columns) * value_of(_HALF)
     begin = geometry.margin - group.padding
     for p in range(0, positions, count):
-        start = load(lanes, starts, max(0, count - (positions - p)))
+        start = load(lanes, starts, greater(0, count - (positions - p)))
         window = _Window(series, begin + p, group.dilation, group.rows, channels, several)
         for h in range(2):
             at = h * value_of(_HALF) * geometry.positions + p
@@ -333,7 +334,7 @@ def _largest_of(lanes, vector, scratch):
     store(scratch, 0, vector)
     greatest = scratch[0]
     for lane in range(1, value_of(lanes)):
-        greatest = max(greatest, scratch[lane])
+        greatest = greater(greatest, scratch[lane])
     return greatest
 
 
@@ -373,14 +374,14 @@ def _pool(plan, outputs, at, positions, bias, extremes, features, place):
 @inner
 def _room(lanes, geometry, values):
     count = value_of(lanes)
-    starts = aligned_empty(2 * count, values)
+    starts = empty(2 * count, values)
     for lane in range(count):
         starts[lane], starts[count + lane] = 0, -np.inf
     return _Room(
-        aligned_empty(values.shape[1] * values.shape[2] * geometry.stride, values),
+        empty(values.shape[1] * values.shape[2] * geometry.stride, values),
         starts,
-        aligned_empty(GROUP * geometry.positions, values),
-        np.empty(values.shape[2], np.int64),
+        empty(GROUP * geometry.positions, values),
+        empty(values.shape[2], np.int64),
     )
 
 
@@ -390,9 +391,9 @@ def _features_task(plan, geometry, series, filters, table, task, tasks):
     groups, biases, features = filters.groups, filters.biases, table.features
     room = _room(lanes, geometry, values)
     extremes = _Extremes(
-        aligned_empty(stride, values),
-        aligned_empty(stride, values),
-        aligned_empty(value_of(lanes), values),
+        empty(stride, values),
+        empty(stride, values),
+        empty(value_of(lanes), values),
     )
     for case in range(task, len(values), tasks):
         _spread_out(series, case, geometry, room)

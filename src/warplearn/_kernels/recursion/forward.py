@@ -30,6 +30,7 @@ from warplearn._kernels.recursion.local import score
 from warplearn._kernels.recursion.steps import record_step
 from warplearn._kernels.simd.compiling import inlined, inner
 from warplearn._kernels.simd.constants import NO, YES, Static, constants, switch, value_of
+from warplearn._kernels.simd.numbers import greater, lesser
 from warplearn._kernels.simd.vector import (
     is_short,
     load,
@@ -225,8 +226,8 @@ def _rows_of_band(banded, config, cost, x, w, stripe, limits, kept, steps, m, la
     lanes, hull, i = config.lanes, limits.hull, stripe.row
     nothing = splat(lanes, kept.dtype.type(-np.inf))
     first, stop = hull[i, 0], hull[last, 3] + 1
-    inner = min(hull[last, 1], stop)
-    outer = max(hull[i, 2] + 1, inner)
+    inner = lesser(hull[last, 1], stop)
+    outer = greater(hull[i, 2] + 1, inner)
     if first > 0:
         above = load(lanes, kept, (first - 1) * value_of(lanes))
     column = Column(above, nothing, nothing, nothing, nothing)
@@ -261,7 +262,7 @@ def stripe_at(config, operands, hull, i, longest):
     """The rows from i on.  Those behind the end repeat the last: no value comes from them."""
     d, m = value_of(config.channels), operands.m
     x_start, w_start, stride = operands.x_start, operands.w_start, operands.w_stride
-    i1, i2, i3 = min(i + 1, longest - 1), min(i + 2, longest - 1), min(i + 3, longest - 1)
+    i1, i2, i3 = lesser(i + 1, longest - 1), lesser(i + 2, longest - 1), lesser(i + 3, longest - 1)
     return Stripe(
         i,
         (x_start + i * d, x_start + i1 * d, x_start + i2 * d, x_start + i3 * d),
@@ -302,7 +303,7 @@ def advance(config, cost, operands, ends, limits, work, start, stop_row, result)
     end = load(lanes, ends.last_rows, 0)
     for i in range(start, stop_row, rows):
         stripe = stripe_at(config, operands, hull, i, longest)
-        last = min(i + rows, longest) - 1
+        last = lesser(i + rows, longest) - 1
         column = _sweep_rows(
             banded, config, cost, x, w, stripe, limits, kept, steps, m, last, above
         )

@@ -19,9 +19,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from warplearn._kernels.simd.arrays import aligned_empty
+from warplearn._kernels.simd.arrays import empty
 from warplearn._kernels.simd.compiling import entry, inner
 from warplearn._kernels.simd.constants import value_of
+from warplearn._kernels.simd.numbers import greater, lesser
 
 
 class Band(NamedTuple):
@@ -50,13 +51,13 @@ class Limits(NamedTuple):
 @entry
 def radius_on(band, k, m):
     """The radius on a k x m grid; the tiny term forgives the rounding of shares like 0.29."""
-    return band.cells + int(band.share * max(k, m) + 1e-9)
+    return band.cells + int(band.share * greater(k, m) + 1e-9)
 
 
 @entry
 def row_limits(band, k, m, low, high):
     """First and last column of each row, by stepping: both only ever move to the right."""
-    reach = radius_on(band, k, m) * (min(k, m) - 1)
+    reach = radius_on(band, k, m) * (lesser(k, m) - 1)
     first, last = 0, 0
     for i in range(k):
         centre = i * (m - 1)
@@ -71,7 +72,7 @@ def row_limits(band, k, m, low, high):
 @entry
 def leaves_no_path(band, k, m):
     """Whether the band cuts every warping path of a k x m grid."""
-    low, high = np.empty(k, np.int64), np.empty(k, np.int64)
+    low, high = empty(k, np.int64), empty(k, np.int64)
     row_limits(band, k, m, low, high)
     for i in range(k):
         if low[i] > high[i] or (i > 0 and low[i] > high[i - 1] + 1):
@@ -93,8 +94,8 @@ def room_for_limits(lanes, banded, rows, like):
     """
     rows = rows + ROWS if value_of(banded) else 0
     size = rows * value_of(lanes)
-    low, high = aligned_empty(size, like), aligned_empty(size, like)
-    return Limits(low, high, np.empty((rows, 5), np.int64))
+    low, high = empty(size, like), empty(size, like)
+    return Limits(low, high, empty((rows, 5), np.int64))
 
 
 @inner
@@ -105,21 +106,21 @@ def lane_limits(lanes, band, rows, longest, m, limits):
     number of cells whose steps may be recorded.
     """
     count, low, high, hull = value_of(lanes), limits.low, limits.high, limits.hull
-    first, last = np.empty(longest, np.int64), np.empty(longest, np.int64)
+    first, last = empty(longest, np.int64), empty(longest, np.int64)
     for lane in range(count):
         k = rows[lane]
         if lane == 0 or k != rows[lane - 1]:
             row_limits(band, k, m, first, last)
         for i in range(longest):
-            low[i * count + lane] = first[min(i, k - 1)]
-            high[i * count + lane] = last[min(i, k - 1)]
+            low[i * count + lane] = first[lesser(i, k - 1)]
+            high[i * count + lane] = last[lesser(i, k - 1)]
     for i in range(longest):
         outer_low, inner_low, inner_high, outer_high = m, 0, m, 0
         for cell in range(i * count, (i + 1) * count):
-            outer_low = min(outer_low, int(low[cell]))
-            inner_low = max(inner_low, int(low[cell]))
-            inner_high = min(inner_high, int(high[cell]))
-            outer_high = max(outer_high, int(high[cell]))
+            outer_low = lesser(outer_low, int(low[cell]))
+            inner_low = greater(inner_low, int(low[cell]))
+            inner_high = lesser(inner_high, int(high[cell]))
+            outer_high = greater(outer_high, int(high[cell]))
         hull[i, 0] = outer_low
         hull[i, 1] = inner_low
         hull[i, 2] = inner_high
@@ -133,7 +134,7 @@ def _place_steps(longest, hull):
     cells = 0
     for i in range(0, longest, ROWS):
         first = hull[i, 0]
-        width = hull[min(i + ROWS, longest) - 1, 3] + 1 - first
+        width = hull[lesser(i + ROWS, longest) - 1, 3] + 1 - first
         for row in range(i, i + ROWS):
             hull[row, 4] = cells - first
             cells += width

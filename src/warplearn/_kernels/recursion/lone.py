@@ -17,9 +17,10 @@ import numpy as np
 
 from warplearn._kernels.recursion.local import score
 from warplearn._kernels.recursion.steps import bit_of, record_step, step_at
-from warplearn._kernels.simd.arrays import aligned_empty, fill
+from warplearn._kernels.simd.arrays import empty, fill
 from warplearn._kernels.simd.compiling import entry, inlined, inner
 from warplearn._kernels.simd.constants import Static, constants, value_of
+from warplearn._kernels.simd.numbers import lesser
 from warplearn._kernels.simd.vector import (
     last_lane,
     load,
@@ -119,8 +120,8 @@ def reverse(count, x, start, stride, k, channels, reversed_x):
 @inner
 def all_rows(count, k, m, length):
     """The stripes of a complete grid; `length` steps are recorded for each."""
-    first, last = np.empty(m, np.int64), np.empty(m, np.int64)
-    begins = np.empty((m + count - 1) // count, np.int64)
+    first, last = empty(m, np.int64), empty(m, np.int64)
+    begins = empty((m + count - 1) // count, np.int64)
     fill(first, 0)
     fill(last, k - 1)
     for stripe in range(len(begins)):
@@ -140,9 +141,7 @@ class Room(NamedTuple):
 def room_for_grid(lanes, k, like):
     """Uninitialized work space for a grid of k rows."""
     count = value_of(lanes)
-    return Room(
-        aligned_empty(k + 2 * count, like), aligned_empty(count, like), aligned_empty(count, like)
-    )
+    return Room(empty(k + 2 * count, like), empty(count, like), empty(count, like))
 
 
 @inlined
@@ -172,7 +171,7 @@ def _exists(config, t, low, high, value):
 def _set_limits(stripes, begin, m, low, high):
     """First and last step of each column of a stripe, which begins with column `begin`."""
     for lane in range(len(low)):
-        column = min(begin + lane, m - 1)
+        column = lesser(begin + lane, m - 1)
         low[lane] = stripes.first[column] + lane
         high[lane] = stripes.last[column] + lane
 
@@ -201,7 +200,7 @@ def lone_forward(config, cost, x, k, w, m, stripes, room, steps):
     value = nothing
     for stripe in range(len(begins)):
         begin = stripe * count
-        end = min(begin + count, m)
+        end = lesser(begin + count, m)
         value, start, recorded = nothing, first[begin], begins[stripe]
         diagonal = shift_in(nothing, kept[start + count - 2])
         if value_of(config.banded):

@@ -6,20 +6,68 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+from numba.np import arrayobj
 from numpy.typing import NDArray
 
 from warplearn._kernels.simd.compiling import inner
+from warplearn._kernels.simd.numbers import greater
 
 CACHE_LINE = 64  # bytes
 
 
-@inner
-def aligned_empty(size, like):
-    """An uninitialized array, of the dtype of another, that starts on a cache line."""
-    width = like.itemsize
-    raw = np.empty(size + CACHE_LINE // width, like.dtype)
-    start = (-raw.ctypes.data % CACHE_LINE) // width
-    return raw[start : start + size]
+def _allocated(context, builder, array_type, shape):
+    """An array whose first element starts on a cache line, and its size in bytes."""
+    sizes = cgutils.unpack_tuple(builder, shape) if array_type.ndim > 1 else [shape]
+    kind = context.get_data_type(array_type.dtype)
+    width = context.get_constant(types.intp, context.get_abi_sizeof(kind))
+    strides, size = [], width
+    for count in reversed(sizes):
+        strides.insert(0, size)
+        size = builder.mul(size, count)
+    line = context.get_constant(types.uint32, CACHE_LINE)
+    block = context.nrt.meminfo_alloc_aligned(builder, size, line)
+    array = arrayobj.make_array(array_type)(context, builder)
+    data = builder.bitcast(context.nrt.meminfo_data(builder, block), kind.as_pointer())
+    arrayobj.populate_array(array, data, sizes, strides, width, block)
+    return array._getvalue(), data, size
+
+
+def _allocation(shape, dtype):
+    """The signature of a function that allocates an array."""
+    if isinstance(shape, types.BaseTuple):
+        counts, ndim = types.UniTuple(types.intp, len(shape)), len(shape)
+    else:
+        counts, ndim = types.intp, 1
+    return types.Array(dtype.dtype, ndim, "C")(counts, dtype)
+
+
+@intrinsic
+def empty(typingctx, shape, dtype):
+    """An uninitialized array that starts on a cache line; `dtype` may be an array of that dtype.
+
+    (NumPy's function, and those below, would take the compiler much longer.)
+    """
+    signature = _allocation(shape, dtype)
+
+    def codegen(context, builder, sig, args):
+        return _allocated(context, builder, sig.return_type, args[0])[0]
+
+    return signature, codegen
+
+
+@intrinsic
+def zeros(typingctx, shape, dtype):
+    """An array of zeros that starts on a cache line; `dtype` may be an array of that dtype."""
+    signature = _allocation(shape, dtype)
+
+    def codegen(context, builder, sig, args):
+        array, data, size = _allocated(context, builder, sig.return_type, args[0])
+        cgutils.memset(builder, data, size, 0)
+        return array
+
+    return signature, codegen
 
 
 def aligned_zeros(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
@@ -42,7 +90,7 @@ def largest(array):
     """The largest of some integers (the method of arrays would take the compiler longer)."""
     most = array[0]
     for i in range(1, len(array)):
-        most = max(most, array[i])
+        most = greater(most, array[i])
     return most
 
 
