@@ -28,6 +28,7 @@ MODULES = {
     "warplearn.neighbors": "Search",
     "warplearn.persistence": "Model files",
     "warplearn.experiments": "Studies",
+    "warplearn.export": "Devices",
     "warplearn.dask": "Dask",
     "warplearn.torch": "PyTorch",
 }

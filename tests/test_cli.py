@@ -414,6 +414,49 @@ def test_stream_names_the_line(model, lines, message):
 # Without labels.
 
 
+def test_export(model, fitted, bumps, tmp_path):
+    header = tmp_path / "gesture.h"
+    result = run("export", model, "-o", header)
+    assert result.exit_code == 0, result.output
+    assert header.read_text() == warplearn.to_c(fitted, name="gesture")
+    assert "bytes of constants, and the code" in result.output
+    found = answer("export", model, "-o", header, "--numbers", "int8", "--test", "WarpedBumps")
+    limit = np.abs(bumps[1].X.values).max()
+    assert header.read_text() == warplearn.to_c(fitted, name="gesture", numbers="int8", limit=limit)
+    assert found["error"] == pytest.approx(100 * (1 - fitted.score(bumps[1].X, bumps[1].y)))
+    otherwise, of_all = map(int, found["series_classified_otherwise"].split(" of "))
+    assert abs(found["fixed_point_error"] - found["error"]) <= 100 * otherwise / of_all + 1e-9
+    assert found["cut_series"] == f"0 of {of_all}"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--numbers", "int8"], "limit must be given for fixed point"),
+        (["--numbers", "int4"], "numbers must be one of"),
+        (["--name", "a b"], "name must be a letter"),
+        (["--max-bytes", "100"], "more than max_bytes=100"),
+        (["--test", "BasicMotions"], "has 6 channels, the model was trained on 1"),
+    ],
+)
+def test_export_refuses(model, options, message, tmp_path):
+    result = run("export", model, "-o", tmp_path / "gesture.h", *options)
+    assert result.exit_code == 1
+    assert message in words(result)
+    assert not (tmp_path / "gesture.h").exists()
+
+
+@pytest.mark.parametrize("share", [0, 0.3, 0.99])
+def test_export_of_a_truncated_model(model, share, tmp_path):
+    whole = model.read_bytes()
+    part = tmp_path / "part.warp"
+    part.write_bytes(whole[: int(share * len(whole))])
+    result = run("export", part, "-o", tmp_path / "gesture.h")
+    assert result.exit_code == 1
+    assert "part.warp is no model of warplearn" in words(result)
+    assert not (tmp_path / "gesture.h").exists()
+
+
 def test_mean(bumps, tmp_path):
     train = datasets.load("WarpedBumps", "train")
     expected = elastic_mean(train.X[train.y == 1], random_state=0)

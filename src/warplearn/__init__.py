@@ -69,9 +69,10 @@ _MODULES = {  # of every public name
     "nearest_neighbors": "warplearn.neighbors.nearest",
     "save": "warplearn.persistence",
     "save_pairwise_dtw": "warplearn.elastic.storing",
+    "to_c": "warplearn.export",
     "warmup": "warplearn.compilation",
 }
-_PACKAGES = ("datasets", "elastic", "experiments", "plotting", "series", "torch")
+_PACKAGES = ("datasets", "elastic", "experiments", "export", "plotting", "series", "torch")
 
 __all__ = [
     "Alphabet",

@@ -33,6 +33,7 @@ def application() -> "typer.Typer":
         benching,
         data,
         demo,
+        exporting,
         prediction,
         studies,
         training,
@@ -63,7 +64,10 @@ def application() -> "typer.Typer":
         ] = False,
     ) -> None: ...
 
-    for module in (demo, studies, training, prediction, unsupervised, data, benching, warming):
+    subjects = (
+        demo, studies, training, prediction, exporting, unsupervised, data, benching, warming,
+    )  # fmt: skip
+    for module in subjects:
         module.add_to(app)
     return app
 

@@ -32,7 +32,7 @@ _MOST_CLASSES = 10  # of a confusion matrix that fits in a terminal
 _MOST_CONFUSIONS = 20
 
 
-def _cases(model: Any, source: str, reading: TestReading) -> Dataset:
+def cases_for(model: Any, source: str, reading: TestReading) -> Dataset:
     """The series, if the model can take them."""
     cases = load_series(source, reading)
     if cases.X.n_channels != model.n_channels_in_:
@@ -76,7 +76,7 @@ def predict(
             f"{type(fitted).__name__} has no probabilities; the methods features, logistic, "
             "network and neighbors have"
         )
-    cases = _cases(fitted, series, reading)
+    cases = cases_for(fitted, series, reading)
     with working(f"classifying {len(cases.X)} series"):
         labels = fitted.predict(cases.X)
         shares = fitted.predict_proba(cases.X) if proba else None
@@ -117,9 +117,9 @@ def evaluate(
     from sklearn.metrics import confusion_matrix
 
     fitted = load_model(model, jobs)
-    cases = check_labelled(_cases(fitted, series, reading))
+    cases = check_labelled(cases_for(fitted, series, reading))
     labels = cases.y.astype(str)
-    _check_labels(labels, fitted.classes_.astype(str), cases.name)
+    check_known_labels(labels, fitted.classes_.astype(str), cases.name)
     start = time.perf_counter()
     with working(f"classifying {len(cases.X)} series"):
         predicted = fitted.predict(cases.X).astype(str)
@@ -135,7 +135,7 @@ def evaluate(
     _show_confusion(classes, matrix)
 
 
-def _check_labels(labels: Any, classes: Any, name: str) -> None:
+def check_known_labels(labels: Any, classes: Any, name: str) -> None:
     """Refuse labels none of which the model knows, and name some that it does not."""
     unknown = sorted(set(labels) - set(classes))
     if not unknown:
@@ -208,7 +208,7 @@ def explain(
     from warplearn.plotting import ContributionsDisplay
 
     fitted = load_model(model, jobs)
-    cases = _cases(fitted, series, reading)
+    cases = cases_for(fitted, series, reading)
     if case >= len(cases.X):
         raise typer.BadParameter(
             f"must be less than {len(cases.X)}, the number of series, got {case}",

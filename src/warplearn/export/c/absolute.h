@@ -1,0 +1,14 @@
+/* The local score of dynamic time warping with absolute differences. */
+static inline model_score model_local(const model_sample *x, const model_weight *w, int channels)
+{
+    model_score sum = 0;
+    int c;
+    for (c = 0; c < channels; ++c)
+        sum -= x[c] > w[c] ? x[c] - w[c] : w[c] - x[c];
+    return sum;
+}
+
+static inline float model_distance(float cost)
+{
+    return cost;
+}

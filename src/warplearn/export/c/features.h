@@ -1,0 +1,156 @@
+/* A growing series. Windows need past samples, so all of them are kept. */
+typedef struct {
+    float series[MODEL_LENGTH * MODEL_CHANNELS];
+    int32_t samples;
+} model_stream;
+
+/* Begin a new series. */
+static inline void model_init(model_stream *s)
+{
+    s->samples = 0;
+}
+
+/* Take the next sample, MODEL_CHANNELS numbers. Returns 0 if it was refused: the series has
+   MODEL_LENGTH samples already, or a number is unusable. */
+static inline int model_push(model_stream *s, const float *sample)
+{
+    if (s->samples >= MODEL_LENGTH)
+        return 0;
+    if (!model_take(sample, s->series + s->samples * MODEL_CHANNELS))
+        return 0;
+    ++s->samples;
+    return 1;
+}
+
+/* Differences of neighbours, in place; returns how many. */
+static inline int32_t model_differences(float *x, int32_t length)
+{
+    int32_t t;
+    for (t = 0; t + 1 < length; ++t)
+        x[t] = x[t + 1] - x[t];
+    x[t] = 0;
+    return t > 0 ? t : 1;
+}
+
+/* One channel of a series as filters see it; returns its length. The representations are
+   0 the series, 1 its differences, 2 second differences, 3 moving averages of nine samples. */
+static inline int32_t model_represent(const model_stream *s, int representation, int c, float *x)
+{
+    const int kind = model_kinds[representation];
+    const int reach = kind == 3 ? 4 : 0;
+    const float mean = model_means[representation * MODEL_CHANNELS + c];
+    const float scale = model_scales[representation * MODEL_CHANNELS + c];
+    int32_t length = s->samples, t, i;
+    for (t = 0; t < length; ++t) {
+        const int32_t from = t > reach ? t - reach : 0;
+        const int32_t to = t + reach < length ? t + reach : length - 1;
+        float sum = 0;
+        for (i = from; i <= to; ++i)
+            sum += s->series[i * MODEL_CHANNELS + c];
+        x[t] = sum / (float)(to - from + 1);
+    }
+    if (kind == 1 || kind == 2)
+        length = model_differences(x, length);
+    if (kind == 2)
+        length = model_differences(x, length);
+    for (t = 0; t < length; ++t)
+        x[t] = (x[t] - mean) / scale;
+    return length;
+}
+
+/* What a group of eight filters has seen of a series. */
+typedef struct {
+    int32_t above[8], wins[8], losses[8];
+    float largest[8];
+} model_pool;
+
+/* Pool the outputs of a group at one position. */
+static inline void model_pool_position(model_pool *pool, const float *values, const float *biases)
+{
+    float best = values[0], worst = values[0];
+    int f;
+    for (f = 1; f < 8; ++f) {
+        best = values[f] > best ? values[f] : best;
+        worst = values[f] < worst ? values[f] : worst;
+    }
+    for (f = 0; f < 8; ++f) {
+        pool->above[f] += values[f] > biases[f];
+        pool->wins[f] += values[f] >= best;
+        pool->losses[f] += values[f] <= worst;
+        if (values[f] > pool->largest[f])
+            pool->largest[f] = values[f];
+    }
+}
+
+/* Slide a group of eight filters along a representation x of the series, MODEL_LENGTH numbers a
+   channel; returns the number of positions. A group is a row of model_groups: rows, columns,
+   dilation, padding, representation, first of its channels, number of channels, first weight. */
+static inline int32_t model_slide(const int32_t *group, const float *biases, const float *x,
+                                  int32_t length, model_pool *pool)
+{
+    const int32_t rows = group[0], columns = group[1], channels = group[6];
+    const int32_t span = (rows - 1) * group[2], windows = length + 2 * group[3] - span;
+    const int32_t positions = windows > 1 ? windows : 1;
+    float grids[8 * MODEL_COLUMNS], values[8], element[MODEL_CHANNELS];
+    int32_t p, r, j, c;
+    int f;
+    for (p = 0; p < positions; ++p) {
+        for (j = 0; j < 8 * columns; ++j)
+            grids[j] = MODEL_NONE;
+        for (r = 0; r < rows; ++r) {
+            const int32_t at = p - group[3] + r * group[2];
+            for (c = 0; c < channels; ++c) {
+                const float *channel = x + model_channels[group[5] + c] * (int32_t)MODEL_LENGTH;
+                element[c] = at >= 0 && at < length ? channel[at] : 0;
+            }
+            for (f = 0; f < 8; ++f)
+                model_advance(grids + f * columns, element,
+                              model_weights + group[7] + (f * rows + r) * columns * channels,
+                              columns, channels, r == 0);
+        }
+        for (f = 0; f < 8; ++f)
+            values[f] = grids[f * columns + columns - 1];
+        model_pool_position(pool, values, biases);
+    }
+    return positions;
+}
+
+/* The outputs of the series so far, by computing all features. Returns 0 before the first
+   sample. */
+static inline int model_outputs(const model_stream *s, float *outputs)
+{
+    static const model_pool empty = {{0}, {0}, {0}, {0}};
+    float x[MODEL_LENGTH * MODEL_CHANNELS];
+    int32_t length = 0, g;
+    int representation = -1, c, f, k;
+    if (s->samples == 0)
+        return 0;
+    for (k = 0; k < MODEL_OUTPUTS; ++k)
+        outputs[k] = model_biases[k];
+    for (g = 0; g < MODEL_GROUPS; ++g) {
+        const int32_t *group = model_groups + 8 * g;
+        const float *coef = model_coefs + g * 8 * MODEL_POOLINGS * MODEL_OUTPUTS;
+        model_pool pool = empty;
+        int32_t positions;
+        if (group[4] != representation)
+            for (representation = group[4], c = 0; c < MODEL_CHANNELS; ++c)
+                length = model_represent(s, representation, c, x + c * (int32_t)MODEL_LENGTH);
+        for (f = 0; f < 8; ++f)
+            pool.largest[f] = MODEL_NONE;
+        positions = model_slide(group, model_thresholds + 8 * g, x, length, &pool);
+        for (f = 0; f < 8; ++f) {
+            const float size = (float)positions;
+            for (k = 0; k < MODEL_OUTPUTS; ++k) {
+                if (MODEL_SHARE)
+                    outputs[k] += *coef++ * ((float)pool.above[f] / size);
+                if (MODEL_MAX)
+                    outputs[k] += *coef++ * pool.largest[f];
+                if (MODEL_WINS)
+                    outputs[k] += *coef++ * ((float)pool.wins[f] / size);
+                if (MODEL_LOSSES)
+                    outputs[k] += *coef++ * ((float)pool.losses[f] / size);
+            }
+        }
+    }
+    return 1;
+}

@@ -1,0 +1,4 @@
+static inline float model_activation(float score)
+{
+    return score > 0 ? score : 0;
+}

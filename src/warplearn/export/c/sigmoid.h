@@ -1,0 +1,4 @@
+static inline float model_activation(float score)
+{
+    return 1 / (1 + expf(-score));
+}
