@@ -30,7 +30,8 @@ from warplearn import (
     to_c,
 )
 from warplearn.export import Export
-from warplearn.export.fixed import FixedPoint
+from warplearn.export.fixed import MOST_WEIGHT, FixedPoint
+from warplearn.linear_model.base import ElasticLinearModel
 
 COMPILERS = {
     "c99": ["gcc", "-std=c99"],
@@ -265,6 +266,22 @@ def test_header_is_cpp_too(case, tmp_path):
     )
     for one, other in zip(as_c, as_cpp, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("language", COMPILERS)
+@pytest.mark.parametrize("case", CASES)
+def test_optimizing_compilers_have_nothing_to_warn_of(case, language, tmp_path):
+    """They look deeper than others."""
+    texts = {"net": to_c(fitted(case)[0], name="net")}
+    if isinstance(fitted(case)[0], ElasticLinearModel):
+        texts |= {k: to_c(fitted(case)[0], name="net", numbers=k, limit=5) for k in MOST_WEIGHT}
+    for text in texts.values():
+        (tmp_path / "net.h").write_text(text)
+        (tmp_path / "main.c").write_text(MAIN)
+        for level in ("-O2", "-Os"):
+            command = [*COMPILERS[language], *FLAGS, level, "-c", "main.c", "-o", "main.o"]
+            done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+            assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("numbers", ["int16", "int8"])

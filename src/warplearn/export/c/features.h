@@ -91,7 +91,7 @@ static inline int32_t model_slide(const int32_t *group, const float *biases, con
     const int32_t rows = group[0], columns = group[1], channels = group[6];
     const int32_t span = (rows - 1) * group[2], windows = length + 2 * group[3] - span;
     const int32_t positions = windows > 1 ? windows : 1;
-    float grids[8 * MODEL_COLUMNS], values[8], element[MODEL_CHANNELS];
+    float grids[8 * MODEL_COLUMNS], values[8], element[MODEL_CHANNELS] = {0};
     int32_t p, r, j, c;
     int f;
     for (p = 0; p < positions; ++p) {
