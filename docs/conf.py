@@ -7,6 +7,7 @@ from pathlib import Path
 import warplearn
 
 sys.path.insert(0, str(Path(__file__).parent))
+import drawing
 import reference
 
 project = "warplearn"
@@ -70,3 +71,4 @@ html_theme_options = {
 
 
 reference.write(Path(__file__).parent / "api")
+drawing.write(Path(__file__).parent / "_static" / "draw.html")

@@ -65,13 +65,24 @@ def test_links_lead_somewhere(document):
         assert (document.parent / target).exists(), target
 
 
-@pytest.fixture(scope="module")
-def reference():
-    """What makes the pages of the API reference."""
-    spec = importlib.util.spec_from_file_location("reference", ROOT / "docs" / "reference.py")
+def from_docs(name):
+    """A module that the site is built with."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def reference():
+    """What makes the pages of the API reference."""
+    return from_docs("reference")
+
+
+def test_page_to_draw_on(tmp_path):
+    text = from_docs("drawing").write(tmp_path / "draw.html").read_text("utf-8")
+    assert text.count('"rests"') == 4  # two sets, two matrices each
+    assert len(text) < 200_000
 
 
 def test_every_public_name_is_in_the_reference(reference):

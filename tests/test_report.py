@@ -1,10 +1,13 @@
 """The page about results: what it says, and what it does in a browser."""
 
+import importlib.util
 import json
 import re
 import shutil
 import subprocess
+from copy import copy
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +21,7 @@ pytest.importorskip("matplotlib")
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
+ROOT = Path(__file__).parents[1]
 METHODS = ["NN+ALL", "ePERC", "eLOGR", "a <b> & c"]
 
 
@@ -274,6 +278,23 @@ choose("dataset", "1"); steps.dataset = seen();
 choose("unit", "2"); steps.unit = seen();
 choose("channel", "1"); steps.channel = seen();
 get("mistakes").click(); steps.mistakes = seen();
+choose("dataset", "0"); steps.chosen = seen();
+const recomputed = views.map(view => view.series.map(s => [s, judged(view, s.values)]));
+const canvas = get("contributions").getBoundingClientRect();
+const pen = (kind, along, down) => get("contributions").dispatchEvent(new PointerEvent(kind, {
+  clientX: canvas.left + along * canvas.width, clientY: canvas.top + down * canvas.height,
+  pointerId: 1, buttons: 1, bubbles: true,
+}));
+get("contributions").setPointerCapture = () => 0;  // there is no real pointer
+const offered = get("draw-label").offsetHeight > 0;
+pen("pointerdown", .5, .1); steps.notYet = seen();
+get("draw").click();
+pen("pointerdown", .3, .1); pen("pointermove", .7, .9); pen("pointerup", .7, .9);
+steps.drawn = { ...seen(), values: [...state.drawn.values[0]], decisions: state.drawn.decisions, stored: views[0].series[state.series] };
+get("contributions").dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowUp" })); steps.raised = seen();
+get("undo").click(); steps.undone = seen();
+get("draw").click();
+choose("dataset", "1"); choose("unit", "2"); choose("channel", "1"); get("mistakes").click();
 get("theme").click(); steps.theme = seen();
 get("theme").click(); steps.theme_again = seen();
 get("matrix").dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight" }));
@@ -293,7 +314,7 @@ document.body.innerHTML = "";
 const result = document.createElement("pre");
 result.id = "result";
 result.textContent = JSON.stringify({
-  steps, tables, heard, requests: performance.getEntriesByType("resource").map(entry => entry.name),
+  steps, tables, heard, recomputed, offered, requests: performance.getEntriesByType("resource").map(entry => entry.name),
   wide: document.documentElement.scrollWidth,
 });
 document.body.append(result);
@@ -375,6 +396,61 @@ def test_choosing_changes_what_is_shown(browsed):
     assert len(steps["mistakes"]["series"]) < len(steps["channel"]["series"])
     assert steps["theme"]["ground"] != steps["channel"]["ground"] == steps["theme_again"]["ground"]
     assert steps["theme"]["matrix"] != steps["mistakes"]["matrix"]
+
+
+def test_c_in_the_browser_agrees_with_python(browsed):
+    """Of the stored series, with weights of 16 bits: nearly all paths are the same."""
+    same = []
+    for per_model in browsed[0]["recomputed"]:
+        for stored, found in per_model:
+            scale = max(1, *map(abs, stored["decisions"]))
+            np.testing.assert_allclose(found["decisions"], stored["decisions"], atol=2e-3 * scale)
+            margin = np.ptp(
+                stored["decisions"] if len(stored["decisions"]) > 1 else [0, *stored["decisions"]]
+            )
+            assert found["predicted"] == stored["predicted"] or margin < 0.01
+            same.append(found["paths"] == stored["paths"])
+            if same[-1]:
+                np.testing.assert_allclose(
+                    found["contributions"], stored["contributions"], atol=2e-3 * scale
+                )
+    assert len(same) > 20
+    assert np.mean(same) > 0.9
+
+
+def test_what_is_drawn_is_followed(browsed, models):
+    found = browsed[0]
+    steps = found["steps"]
+    assert found["offered"]
+    assert steps["notYet"] == steps["chosen"]  # only where it is asked for
+    drawn = steps["drawn"]
+    assert drawn["verdict"].startswith("The drawn series: class ")
+    for key in ("decision", "matrix", "contributions"):
+        assert drawn[key] != steps["chosen"][key], key
+        assert steps["undone"][key] == steps["chosen"][key], key
+    assert steps["raised"]["contributions"] != drawn["contributions"]
+    values, before = np.array(drawn["values"]), np.array(drawn["stored"]["values"][0])
+    changed = np.flatnonzero(values != before)
+    assert 0 < len(changed) < len(values)
+    assert (np.diff(values[changed[0] : changed[-1] + 1]) < 0).all()  # a stroke downwards
+    decision = models["WarpedBumps"].decision_function(values[None].astype(np.float32))
+    np.testing.assert_allclose(drawn["decisions"], decision, atol=2e-3 * max(1, abs(decision[0])))
+
+
+def test_engine_is_compiled_from_the_sources():
+    """Otherwise run tools/build_wasm.py."""
+    spec = importlib.util.spec_from_file_location("build_wasm", ROOT / "tools" / "build_wasm.py")
+    build = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(build)
+    assert build.MODULE.read_bytes().endswith(build.SECTION + build.checksum())
+
+
+def test_banded_models_are_not_drawn_on(models):
+    test = datasets.load("WarpedBumps", "test")
+    model = copy(models["WarpedBumps"])
+    assert all("rests" in unit for unit in view(model, test)["units"])
+    banded = view(model.set_params(band="90%"), test, n_series=2)
+    assert not any("rests" in unit for unit in banded["units"])
 
 
 def test_tables_sort(browsed):

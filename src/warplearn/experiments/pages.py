@@ -5,6 +5,7 @@ Styles, scripts, figures and data are in the page, and its content security poli
 
 from __future__ import annotations
 
+import base64
 import html
 import io
 import json
@@ -42,7 +43,8 @@ def write_page(
     """
     page = _fill(
         "report.html", TITLE=html.escape(title), STYLE=_part("report.css"),
-        SCRIPT=_part("report.js"), BODY="\n".join(body), MISSING=after,
+        SCRIPT=_part("report.js") + _part("draw.js"), ENGINE=_engine() if views else "",
+        BODY="\n".join(body), MISSING=after,
         DATA=_json(list(views)), VIEWER="" if views else "hidden",
     )  # fmt: skip
     target = Path(path)
@@ -139,6 +141,12 @@ def _json(data: Any) -> str:
 
 def _part(name: str) -> str:
     return (resources.files(__package__) / "page" / name).read_text("utf-8")
+
+
+def _engine() -> str:
+    """The module that scores what a visitor draws (`tools/build_wasm.py`)."""
+    module = (resources.files(__package__) / "page" / "follow.wasm").read_bytes()
+    return base64.b64encode(module).decode("ascii")
 
 
 def _fill(name: str, **parts: str) -> str:

@@ -79,11 +79,12 @@ def view_of(
         "biases": _rounded(np.atleast_1d(explained.bias)),
         "channels": list(channels or (f"channel {c}" for c in range(cases.n_channels))),
         "units": [
-            {"label": _unit_class(row, classes), **_packed(W)}
+            {"label": _unit_class(row, classes), "output": int(np.argmax(row != 0)),
+             "factor": float(row.sum()), **_packed(W, model.band is None)}
             for row, W in zip(model.polarity_.mix, coef, strict=True)
         ],
         "series": series,
-    }
+    }  # fmt: skip
 
 
 def _series_views(
@@ -114,12 +115,23 @@ def _unit_class(mix: NDArray[Any], classes: list[str]) -> str:
     return classes[int(mix[0] > 0)]
 
 
-def _packed(W: NDArray[Any]) -> dict[str, Any]:
-    """A matrix (n, m, channels) as bytes of which 127 is the greatest weight; for colours only."""
-    scale = float(np.abs(W).max()) or 1.0
-    levels = np.round(W / scale * 127).astype(np.int8).transpose(2, 0, 1)
-    text = [base64.b64encode(channel.tobytes()).decode("ascii") for channel in levels]
-    return {"n": W.shape[0], "m": W.shape[1], "scale": float(f"{scale:.4g}"), "weights": text}
+def _packed(W: NDArray[Any], exact: bool) -> dict[str, Any]:
+    """A matrix (n, m, channels) as bytes of which 127 is the greatest weight, for colours.
+
+    `exact` adds what these bytes miss of the weights, in 254ths: enough to compute with.
+    """
+    scale = float(f"{float(np.abs(W).max()) or 1.0:.4g}")
+    weights = W.astype(np.float64) / scale * 127
+    levels = np.clip(np.round(weights), -127, 127)
+    packed = {"n": W.shape[0], "m": W.shape[1], "scale": scale, "weights": _texts(levels)}
+    rests = np.clip(np.round((weights - levels) * 254), -127, 127)
+    return {**packed, "rests": _texts(rests)} if exact else packed
+
+
+def _texts(levels: NDArray[Any]) -> list[str]:
+    """Bytes (n, m, channels) as a text for each channel."""
+    channels = levels.astype(np.int8).transpose(2, 0, 1)
+    return [base64.b64encode(channel.tobytes()).decode("ascii") for channel in channels]
 
 
 def _columns(x: NDArray[Any], W: NDArray[Any], band: Any) -> list[list[int]]:

@@ -49,11 +49,12 @@ get("theme").addEventListener("click", () => {
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => views.length && draw());
 
 // The model.
-const state = { view: 0, unit: 0, channel: 0, series: 0, mistakes: false, hover: null };
+const state = { view: 0, unit: 0, channel: 0, series: 0, mistakes: false, hover: null, drawn: null };
 const LEFT = 44, RIGHT = 10, TOP = 8, BOTTOM = 24;  // around the plots
 const style = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const counted = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
 const wrong = s => s.label !== s.predicted;
+const shown = () => state.drawn || views[state.view].series[state.series];  // what was drawn, or chosen
 
 function bytes(text) {
   return Int8Array.from(atob(text), c => c.charCodeAt(0));
@@ -85,9 +86,8 @@ function refresh() {
   }), String(state.series));
   get("unit-label").hidden = view.units.length < 2;
   get("channel-label").hidden = view.channels.length < 2;
-  const s = view.series[state.series];
-  const verdict = get("verdict");
-  verdict.textContent = `Series ${s.case} is of class ${s.label}, predicted ${s.predicted}: ${wrong(s) ? "wrong" : "right"}.`;
+  const s = shown();
+  get("verdict").textContent = state.drawn ? `The drawn series: class ${s.predicted}.` : `Series ${s.case} is of class ${s.label}, predicted ${s.predicted}: ${wrong(s) ? "wrong" : "right"}.`;
   const kind = view.heldOut ? "test" : "training";
   get("model-note").textContent = `${view.model} with ${view.units[0].m} columns for ${view.units[0].n} time steps` +
     (view.units.length > 1 ? ` and ${view.units.length} matrices` : "") +
@@ -96,6 +96,7 @@ function refresh() {
   get("low").textContent = (-scale).toPrecision(2);
   get("high").textContent = scale.toPrecision(2);
   decide(view, s);
+  offerDrawing(view);
   state.hover = null;
   draw();
 }
@@ -171,7 +172,7 @@ function colour(share) {  // from -1 to 1, as what is mixed into the middle
 }
 
 function drawMatrix() {
-  const view = views[state.view], unit = view.units[state.unit], s = view.series[state.series];
+  const view = views[state.view], unit = view.units[state.unit], s = shown();
   const [pen, width, height] = prepare("matrix");
   const { n, m } = unit, W = bytes(unit.weights[state.channel]);
   const table = Array.from({ length: 256 }, (_, level) => colour(Math.max(-1, (level - 128) / 127)));
@@ -205,7 +206,7 @@ function drawMatrix() {
 }
 
 function drawContributions() {
-  const view = views[state.view], s = view.series[state.series], n = view.units[0].n;
+  const view = views[state.view], s = shown(), n = view.units[0].n;
   const [pen, width, height] = prepare("contributions");
   const x = s.values[state.channel], parts = s.contributions[shownOutput(view)];
   const greatest = Math.max(...parts.map(Math.abs), 1e-12);
@@ -220,8 +221,8 @@ function drawContributions() {
   pen.moveTo(LEFT, zero);
   pen.lineTo(LEFT + width, zero);
   pen.stroke();
-  const low = Math.min(...x), high = Math.max(...x), range = high - low || 1;
-  const level = v => TOP + 6 + (high - v) / range * (height - 12);
+  const [low, high] = s.range ? s.range[state.channel] : [Math.min(...x), Math.max(...x)];
+  const range = high - low || 1, level = v => TOP + 6 + (high - v) / range * (height - 12);
   pen.strokeStyle = style("--ink");
   pen.lineWidth = 1.5;
   pen.lineJoin = "round";
@@ -250,12 +251,12 @@ function pressed(event) {
   const step = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10 }[event.key];
   if (!step) return;
   event.preventDefault();
-  const last = views[state.view].series[state.series].values[0].length - 1;
+  const last = shown().values[0].length - 1;
   read(state.hover === null ? 0 : Math.max(0, Math.min(last, state.hover + step)));
 }
 
 function read(i) {
-  const view = views[state.view], s = view.series[state.series];
+  const view = views[state.view], s = shown();
   if (i < 0 || i >= s.values[0].length) return;
   state.hover = i;
   const [first, last] = s.paths[state.unit].map(columns => columns[i]);
@@ -269,6 +270,7 @@ if (views.length) {
   const choose = (key, id) => get(id).addEventListener("change", event => {
     state[key] = Number(event.target.value);
     if (key === "view") Object.assign(state, { unit: 0, channel: 0, series: 0 });
+    if (key === "view" || key === "series") state.drawn = null;
     refresh();
   });
   choose("view", "dataset");
@@ -278,15 +280,15 @@ if (views.length) {
   const move = by => {
     const some = eligible(), at = some.indexOf(state.series);
     state.series = some[(at + by + some.length) % some.length];
+    state.drawn = null;
     refresh();
   };
   get("previous").addEventListener("click", () => move(-1));
   get("next").addEventListener("click", () => move(1));
-  get("mistakes").addEventListener("change", event => { state.mistakes = event.target.checked; refresh(); });
+  get("mistakes").addEventListener("change", event => { Object.assign(state, { mistakes: event.target.checked, drawn: null }); refresh(); });
   for (const id of ["matrix", "contributions"]) {
     get(id).addEventListener("pointermove", pointed);
     get(id).addEventListener("keydown", pressed);
   }
   addEventListener("resize", draw);
-  refresh();
 }
