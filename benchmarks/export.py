@@ -60,8 +60,8 @@ class Device(NamedTuple):
 
     flash: int
     ram: int
-    per_sample: float
-    classes: list[int]
+    per_sample: float | None = None
+    classes: list[int] | None = None
 
 
 def _run(*command: Any, folder: Path) -> str:
@@ -113,97 +113,100 @@ def has_device() -> bool:
     return all(map(shutil.which, (COMPILER, SIZE, EMULATOR)))
 
 
-def _exports(model: Any, X: SeriesCollection) -> dict[str, Export]:
-    return {
-        numbers: Export.of(model, numbers, None if numbers == "float32" else limits_of(X))
-        for numbers in NUMBERS
-    }
+def _taken(export: Export, X: np.ndarray) -> Device:
+    """What a model takes; without the tools, what its header says."""
+    return on_device(export, X) if has_device() else Device(export.flash, export.ram)
 
 
-def _checked(export: Export, X: np.ndarray, device: Device) -> str:
+def _instructions(device: Device) -> str:
+    return "" if device.per_sample is None else f"{device.per_sample:.0f}"
+
+
+def _mistaken(export: Export, X: np.ndarray, device: Device) -> str:
     """How many of the classes that the device found differ from Python's."""
+    if device.classes is None:
+        return ""
     expected = np.searchsorted(export.model.classes_, export.predict(X))
     return str(int((expected != device.classes).sum()))
 
 
-def linear(names: list[str], measured: bool) -> None:
-    """Elastic logistic regression on the sets of the paper, in three kinds of numbers."""
-    print("\nElasticLogisticRegression: float32 / int16 / int8")
-    print(
-        f"{'':<23s}{'length':>7s}{'m':>4s}{'flash, bytes':>26s}{'RAM':>6s}"
-        f"{'instructions a sample':>24s}{'accuracy, %':>24s}  differ"
-    )
+def _row(*cells: Any) -> None:
+    print(f"| {' | '.join(map(str, cells))} |", flush=True)
+
+
+def _heads(*names: str) -> None:
+    print()
+    _row(*names)
+    _row("---", *["---:"] * (len(names) - 1))
+
+
+def _series(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    (X, y), (X_test, y_test) = read_set(name, "TRAIN"), read_set(name, "TEST")
+    return X.astype(np.float32), y, X_test.astype(np.float32), y_test
+
+
+def linear(names: list[str]) -> None:
+    """Elastic logistic regression on the sets of the paper: float32 / int16 / int8."""
+    _heads(
+        "set", "length", "m", "flash, bytes", "RAM", "instructions a sample", "accuracy, %",
+        f"of {SERIES} not as in Python",
+    )  # fmt: skip
+    accuracies = []
     for name in names:
-        (X, y), (X_test, y_test) = read_set(name, "TRAIN"), read_set(name, "TEST")
-        X, X_test = X.astype(np.float32), X_test.astype(np.float32)
+        X, y, X_test, y_test = _series(name)
         model = ElasticLogisticRegression(random_state=0).fit(X, y)
-        exports = _exports(model, SeriesCollection.of(X))
-        accuracy = [100 * (each.predict(X_test) == y_test).mean() for each in exports.values()]
-        shown = " / ".join(f"{value:.2f}" for value in accuracy)
-        n, m = model.coef_.shape[1:3]
-        if not measured:
-            flash = " / ".join(str(each.flash) for each in exports.values())
-            print(
-                f"{name:<23s}{n:7d}{m:4d}{flash:>26s}{exports['int8'].ram:6d}{'':24s}{shown:>24s}"
-            )
-            continue
+        limits = limits_of(SeriesCollection.of(X))
+        exports = [Export.of(model, n, None if n == "float32" else limits) for n in NUMBERS]
+        accuracies.append([100 * (each.predict(X_test) == y_test).mean() for each in exports])
         some = X_test[:SERIES]
-        devices = [on_device(each, some) for each in exports.values()]
-        flash = " / ".join(str(each.flash) for each in devices)
-        per_sample = " / ".join(f"{each.per_sample:.0f}" for each in devices)
-        differ = " / ".join(
-            _checked(each, some, device)
-            for each, device in zip(exports.values(), devices, strict=True)
-        )
-        ram = max(device.ram for device in devices)
-        print(
-            f"{name:<23s}{n:7d}{m:4d}{flash:>26s}{ram:6d}{per_sample:>24s}{shown:>24s}  {differ}",
-            flush=True,
-        )
+        devices = [_taken(each, some) for each in exports]
+        mistaken = map(_mistaken, exports, [some] * len(NUMBERS), devices)
+        _row(
+            name, X.shape[1], model.coef_.shape[2], " / ".join(f"{d.flash:,}" for d in devices),
+            max(d.ram for d in devices), " / ".join(map(_instructions, devices)),
+            " / ".join(f"{a:.2f}" for a in accuracies[-1]), " / ".join(mistaken),
+        )  # fmt: skip
+    means = " / ".join(f"{mean:.2f}" for mean in np.mean(accuracies, axis=0))
+    _row("mean", "", "", "", "", "", means, "")
 
 
-def families(names: list[str], measured: bool) -> None:
+def _models(X: np.ndarray, y: np.ndarray) -> dict[str, Any]:
+    """A small model of each kind."""
+    features = ElasticFeatureClassifier(2000, random_state=0).fit(X, y)
+    models = {
+        "logistic": ElasticLogisticRegression(random_state=0),
+        "network, 8 units": ElasticMLPClassifier(hidden_layer_sizes=(8,), random_state=0),
+        "prototypes, 2 a class": NearestPrototypeClassifier(n_prototypes=2, random_state=0),
+        "LVQ": ElasticLVQClassifier(random_state=0),
+    }
+    shrunk = {f"features, {n} filters": features.shrink(X, y, n) for n in (256, 64)}
+    return {**{kind: model.fit(X, y) for kind, model in models.items()}, **shrunk}
+
+
+def families(names: list[str]) -> None:
     """All kinds of models on a few sets, in float32."""
-    print("\nFloat32")
-    print(
-        f"{'':<12s}{'':<34s}{'flash, bytes':>14s}{'RAM':>8s}{'instructions a sample':>24s}"
-        f"{'accuracy, %':>14s}  differ"
-    )
+    _heads(
+        "set", "model", "flash, bytes", "RAM", "instructions a sample", "accuracy, %",
+        f"of {SERIES} not as in Python",
+    )  # fmt: skip
     for name in names:
-        (X, y), (X_test, y_test) = read_set(name, "TRAIN"), read_set(name, "TEST")
-        X, X_test = X.astype(np.float32), X_test.astype(np.float32)
-        whole = ElasticFeatureClassifier(2000, random_state=0).fit(X, y)
-        models = {
-            "logistic": ElasticLogisticRegression(random_state=0).fit(X, y),
-            "network, 8 units": ElasticMLPClassifier(hidden_layer_sizes=(8,), random_state=0).fit(
-                X, y
-            ),
-            "prototypes, 2 a class": NearestPrototypeClassifier(n_prototypes=2, random_state=0).fit(
-                X, y
-            ),
-            "LVQ": ElasticLVQClassifier(random_state=0).fit(X, y),
-            "features, 256 filters": whole.shrink(X, y, 256),
-            "features, 64 filters": whole.shrink(X, y, 64),
-        }
-        for kind, model in models.items():
-            export = Export.of(model)
+        X, y, X_test, y_test = _series(name)
+        for kind, model in _models(X, y).items():
+            export, some = Export.of(model), X_test[:SERIES]
+            device = _taken(export, some)
             accuracy = 100 * (model.predict(X_test) == y_test).mean()
-            if measured:
-                device = on_device(export, X_test[:SERIES])
-                taken = f"{device.flash:14d}{device.ram:8d}{device.per_sample:24.0f}"
-                differ = _checked(export, X_test[:SERIES], device)
-            else:
-                taken, differ = f"{export.flash:14d}{export.ram:8d}{'':24s}", ""
-            print(f"{name:<12s}{kind:<34s}{taken}{accuracy:14.2f}  {differ}", flush=True)
+            _row(
+                name, kind, f"{device.flash:,}", f"{device.ram:,}", _instructions(device),
+                f"{accuracy:.2f}", _mistaken(export, some, device),
+            )  # fmt: skip
 
 
 def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks export", description=__doc__)
     parser.add_argument("--sets", nargs="*", default=list(ELEVEN), help="UCR sets")
     options = parser.parse_args(arguments)
-    measured = has_device()
     print(describe_machine())
-    if measured:
+    if has_device():
         folder = Path.cwd()
         print(_run(COMPILER, "--version", folder=folder).splitlines()[0])
         print(_run(EMULATOR, "--version", folder=folder).splitlines()[0])
@@ -213,5 +216,5 @@ def main(arguments: list[str]) -> None:
             "stream, and instructions are left out",
             file=sys.stderr,
         )
-    linear(options.sets, measured)
-    families([name for name in FAMILIES if name in options.sets], measured)
+    linear(options.sets)
+    families([name for name in FAMILIES if name in options.sets])

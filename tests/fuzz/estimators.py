@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -12,7 +13,7 @@ import naive
 import numpy as np
 
 import warplearn
-from warplearn import catalogue
+from warplearn import catalogue, to_c
 
 from .contract import Case, all_finite, choice, close, outcome, refused
 from .inputs import collection, hostile, in_some_form
@@ -160,6 +161,20 @@ def attributes(rng: np.random.Generator) -> None:
     assert refused(result) or all_finite(result)
 
 
+def exports(rng: np.random.Generator) -> None:
+    """A model that a user has damaged, or with other arguments, is written as C or refused."""
+    model = pickle.loads(fitted(choice(rng, NAMES)))
+    arguments: dict[str, Any] = {"name": "net", "numbers": "int8", "limit": 3, "max_bytes": 10**6}
+    arguments |= {} if rng.random() < 0.5 else {"numbers": "float32", "limit": None}
+    if rng.random() < 0.5:
+        arguments[choice(rng, sorted(arguments))] = hostile(rng)
+    else:
+        name = choice(rng, sorted(k for k in vars(model) if k.endswith("_") or k.startswith("_")))
+        setattr(model, name, damaged(rng, vars(model)[name]))
+    text = outcome(lambda: to_c(model, **arguments))
+    assert refused(text) or not re.search(r"[ -](nan|inf)f?,", text)
+
+
 def damaged(rng: np.random.Generator, value: Any) -> Any:
     """The same array with other content, shape or type; other things become anything."""
     if isinstance(value, list) and value and rng.random() < 0.7:
@@ -185,5 +200,5 @@ def damaged(rng: np.random.Generator, value: Any) -> Any:
 
 CASES: dict[str, Case] = {
     "fits": fits, "nearest": nearest, "class weights": class_weights, "copies": copies, "malformed": malformed, "malformed again": malformed,
-    "predictions": predictions, "attributes": attributes,
+    "predictions": predictions, "attributes": attributes, "exports": exports,
 }  # fmt: skip

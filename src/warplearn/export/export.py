@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
 from warplearn.export.features import feature_program
@@ -51,6 +52,7 @@ class Export(NamedTuple):
     ) -> Export:
         """Check a model and lay it out; parameters are those of `to_c`."""
         check_choice(numbers, NUMBERS, "numbers")
+        check_scalar(max_bytes, "max_bytes", (int, np.integer), min_val=1)
         check_is_fitted(model)
         _check(model)
         fixed = None

@@ -21,6 +21,7 @@ from warplearn.series.collection import SeriesCollection
 
 _MOST_SCORE = 2**31 - 1
 _MOST_LEVELS = 2**15 - 1
+_LEAST_LIMIT = 1e-15
 MOST_WEIGHT = {"int8": 2**7 - 1, "int16": 2**15 - 1}
 
 
@@ -93,12 +94,13 @@ def checked_limits(limit: Any, channels: int) -> NDArray[np.float64]:
         )
     try:
         given = np.asarray(limit, np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         given = np.zeros(0)
-    if given.shape not in ((), (channels,)) or not (np.isfinite(given) & (given > 0)).all():
+    possible = (given >= _LEAST_LIMIT) & (given <= 1 / _LEAST_LIMIT)
+    if given.shape not in ((), (channels,)) or not possible.all():
         raise ValueError(
-            f"limit must be a positive number, or one for each of {channels} channel(s), "
-            f"got {limit!r}"
+            f"limit must be a number from {_LEAST_LIMIT} to {1 / _LEAST_LIMIT:g}, or one for each "
+            f"of {channels} channel(s), got {limit!r}"
         )
     return np.broadcast_to(given, (channels,)).copy()
 
@@ -107,7 +109,7 @@ def limits_of(X: SeriesCollection) -> NDArray[np.float64]:
     """The greatest absolute value of each channel."""
     inside = np.arange(X.max_length)[None, :, None] < X.lengths[:, None, None]
     greatest = np.abs(np.where(inside, X.values, 0)).max(axis=(0, 1)).astype(np.float64)
-    return np.where(greatest > 0, greatest, 1.0)
+    return np.where(greatest > _LEAST_LIMIT, greatest, 1.0)
 
 
 def _heaviest_path(W: NDArray[np.float64]) -> float:
