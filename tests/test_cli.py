@@ -419,7 +419,7 @@ def test_export(model, fitted, bumps, tmp_path):
     result = run("export", model, "-o", header)
     assert result.exit_code == 0, result.output
     assert header.read_text() == warplearn.to_c(fitted, name="gesture")
-    assert "bytes of constants, and the code" in result.output
+    assert "bytes of constants, up to 600 of code" in result.output
     found = answer("export", model, "-o", header, "--numbers", "int8", "--test", "WarpedBumps")
     limit = np.abs(bumps[1].X.values).max()
     assert header.read_text() == warplearn.to_c(fitted, name="gesture", numbers="int8", limit=limit)

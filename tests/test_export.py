@@ -33,7 +33,7 @@ from warplearn import (
     to_c,
 )
 from warplearn.export import Export
-from warplearn.export.fixed import MOST_WEIGHT, FixedPoint
+from warplearn.export.fixed import MOST_WEIGHT, FixedPoint, limits_of
 from warplearn.linear_model.base import ElasticLinearModel
 
 COMPILERS = {
@@ -431,6 +431,28 @@ int main(void)
     program = compiled(tmp_path, to_c(model, name="net"), main)
     done = subprocess.run([program], capture_output=True)
     assert done.stdout.decode("utf-8").split("|")[:-1] == sorted(labels)
+
+
+@pytest.mark.parametrize(
+    "case", ["Logistic", "Softmax", "Network", "Vowels", "LVQ", "ManyChannels"]
+)
+@pytest.mark.parametrize("numbers", ["float32", "int8"])
+def test_on_an_emulated_cortex_m4(case, numbers):
+    """Classes are those of Python, and neither code nor RAM is more than the header says."""
+    device = pytest.importorskip("benchmarks.export")
+    if not device.has_device():
+        pytest.skip("there is no arm-none-eabi-gcc with newlib, or no qemu-system-arm")
+    model, (X, _) = fitted(case)
+    if numbers != "float32" and not isinstance(model, ElasticLinearModel):
+        pytest.skip("fixed point is for linear models")
+    export = Export.of(model, numbers, None if numbers == "float32" else limits_of(X))
+    length = int(np.bincount(X.lengths).argmax())  # the emulated program takes one length
+    some = X[np.flatnonzero(X.lengths == length)[:5]]
+    found = device.on_device(export, some.values[:, :length])
+    np.testing.assert_array_equal(model.classes_[found.classes], export.predict(some))
+    assert 0.3 * export.code <= found.flash - export.flash <= export.code
+    assert export.ram <= found.ram <= export.ram + export.program.scratch + 256
+    assert found.per_sample > export.program.constants.get("UNITS", 1)
 
 
 # What cannot be exported

@@ -69,11 +69,11 @@ def export(
     text = exported.header(output.stem if name is None else name)
     summary: dict[str, Any] = {
         "header": str(output), "model": type(fitted).__name__, "numbers": numbers,
-        "flash": f"{exported.flash:,} bytes of constants, and the code",
+        "flash": f"{exported.flash:,} bytes of constants, up to {exported.code:,} of code",
         "ram": f"{exported.ram:,} bytes for a stream",
     }  # fmt: skip
     if json:
-        summary |= {"flash": exported.flash, "ram": exported.ram}
+        summary |= {"flash": exported.flash, "code": exported.code, "ram": exported.ram}
     if cases is not None:
         summary |= _errors(exported, cases)
     output.write_text(text, "utf-8")

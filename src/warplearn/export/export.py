@@ -79,6 +79,11 @@ class Export(NamedTuple):
         return self.program.flash
 
     @property
+    def code(self) -> int:
+        """Bytes of code at most for `init`, `push` and `decide`, on a Cortex-M4 with gcc -O2."""
+        return self.program.code
+
+    @property
     def ram(self) -> int:
         """Bytes of a stream."""
         return self.program.state
