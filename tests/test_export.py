@@ -413,9 +413,26 @@ def test_two_headers_in_one_program(tmp_path):
     assert model.classes_[int(other)] == model.predict(zeros)[0]
 
 
+@pytest.mark.parametrize("name", ["model", "MODEL", "MODEL_x", "int8", "My_Model2"])
+def test_names_begin_with_what_is_asked_for(name, tmp_path):
+    """Whatever it is; and all names do, so that headers do not meet."""
+    text = to_c(fitted("ManyChannels")[0], name=name)
+    main = f'#include "net.h"\nint main(void) {{ {name}_stream s; {name}_init(&s); return 0; }}\n'
+    run(compiled(tmp_path, text, main))
+    defined = re.findall(
+        r"^#define (\w+)|^(?:static const|typedef) .*?(\w+)(?:\[\d+\] =|;)", text, re.MULTILINE
+    )
+    defined += [
+        ("", found) for found in re.findall(r"^static inline .*?(\w+)\(", text, re.MULTILINE)
+    ]
+    assert len(defined) > 30
+    for macro, other in defined:
+        assert macro.startswith(f"{name.upper()}_") or other.startswith(f"{name}_"), (macro, other)
+
+
 def test_labels_are_any_text(tmp_path):
-    labels = ['say "hi" ??/', "back\\slash */", "größer\n"]
-    X = np.random.default_rng(0).normal(size=(9, 12)).astype(np.float32)
+    labels = ['say "hi" ??/', "back\\slash */", "größer\n", "a model_ MODEL_"]
+    X = np.random.default_rng(0).normal(size=(12, 12)).astype(np.float32)
     model = NearestPrototypeClassifier("mean").fit(X, np.array(labels * 3))
     main = """
 #include <stdio.h>
@@ -552,6 +569,7 @@ def test_unfitted_and_damaged_models_are_refused():
         ({"limit": 3}, "limit must be None for numbers='float32', got 3"),
         ({"name": "2fast"}, "name must be a letter followed by"),
         ({"name": "a-b"}, "name must be a letter followed by"),
+        ({"name": "a__b"}, "single underscores.*got 'a__b'"),
         ({"max_bytes": 1000}, "more than max_bytes=1,000: fit with a smaller elasticity"),
     ],
 )

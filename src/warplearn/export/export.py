@@ -27,7 +27,7 @@ from warplearn.series.collection import SeriesCollection
 NUMBERS = ("float32", *MOST_WEIGHT)
 MAX_BYTES = 2**20
 
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*")  # C++ reserves double underscores
 
 
 class Export(NamedTuple):
@@ -92,8 +92,8 @@ class Export(NamedTuple):
         """The text of the header; all names in it begin with `name`."""
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise ValueError(
-                "name must be a letter followed by letters, digits and underscores, as all names "
-                f"in the header begin with it, got {name!r}"
+                "name must be a letter followed by letters, digits and single underscores, as all "
+                f"names in the header begin with it, got {name!r}"
             )
         channels = self.model.n_channels_in_
         length = self.program.constants["LENGTH"]

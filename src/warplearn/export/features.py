@@ -54,7 +54,7 @@ def feature_program(model: FeatureModel) -> Program:
     constants: dict[str, int | str] = {
         "LENGTH": length, "CHANNELS": channels, "COLUMNS": columns, "GROUPS": len(used),
         "POOLINGS": len(features.poolings),
-        **{name.upper(): int(name in features.poolings) for name in POOLINGS},
+        **{f"POOL_{name.upper()}": int(name in features.poolings) for name in POOLINGS},
     }  # fmt: skip
     outputs = len(model.intercept_)
     return Program(

@@ -147,12 +147,19 @@ def header(program: Program, name: str, title: str, series: str) -> str:
         f"typedef {number.sample} model_sample;\ntypedef {number.weight} model_weight;\n"
         f"typedef {number.score} model_score;",
         *(_array(table) for table in program.tables),
-        *([_labels(program.labels)] if program.labels else []),
         templates.rstrip(),
         "#endif\n",
     ]
-    text = "\n\n".join(sections)
-    return re.sub(r"\bMODEL_", f"{name.upper()}_", re.sub(r"\bmodel_", f"{name}_", text))
+    renamed = [_renamed(section, name) for section in sections]
+    if program.labels:  # which may be any text
+        renamed.insert(-2, _labels(program.labels, name))
+    return "\n\n".join(renamed)
+
+
+def _renamed(text: str, name: str) -> str:
+    """C with the name of a model in place of `model`."""
+    prefixes = {"model": f"{name}_", "MODEL": f"{name.upper()}_"}
+    return re.sub(r"\b(model|MODEL)_", lambda match: prefixes[match[1]], text)
 
 
 def _template(part: str) -> str:
@@ -202,11 +209,11 @@ def _array(table: Table) -> str:
     )
 
 
-def _labels(labels: tuple[str, ...]) -> str:
+def _labels(labels: tuple[str, ...], name: str) -> str:
     listed = "\n".join(f"    {_text(label)}," for label in labels)
     return (
         "/* Names of the classes */\n"
-        f"static const char *const model_labels[{len(labels)}] = {{\n{listed}\n}};"
+        f"static const char *const {name}_labels[{len(labels)}] = {{\n{listed}\n}};"
     )
 
 

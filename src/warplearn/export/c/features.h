@@ -141,13 +141,13 @@ static inline int model_outputs(const model_stream *s, float *outputs)
         for (f = 0; f < 8; ++f) {
             const float size = (float)positions;
             for (k = 0; k < MODEL_OUTPUTS; ++k) {
-                if (MODEL_SHARE)
+                if (MODEL_POOL_SHARE)
                     outputs[k] += *coef++ * ((float)pool.above[f] / size);
-                if (MODEL_MAX)
+                if (MODEL_POOL_MAX)
                     outputs[k] += *coef++ * pool.largest[f];
-                if (MODEL_WINS)
+                if (MODEL_POOL_WINS)
                     outputs[k] += *coef++ * ((float)pool.wins[f] / size);
-                if (MODEL_LOSSES)
+                if (MODEL_POOL_LOSSES)
                     outputs[k] += *coef++ * ((float)pool.losses[f] / size);
             }
         }
