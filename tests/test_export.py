@@ -317,11 +317,11 @@ def test_fixed_point_cannot_overflow(numbers, rng, tmp_path):
     """Extreme samples along the heaviest path: no sum leaves 32 bits (UBSan would tell)."""
     model = fitted("SVM")[0]
     W = model.matrices_
-    fixed = FixedPoint.of(W, numbers, 2.0)
-    signs = np.sign(rng.normal(size=(40, *W.shape[1::2]))).transpose(0, 2, 1) * 1e6
-    signs[0] = np.sign(W[0].sum(axis=1)).T * 1e6  # the same as the weights
+    fixed = FixedPoint.of(W, numbers, 1e-15)
+    signs = np.sign(rng.normal(size=(40, *W.shape[1::2]))).transpose(0, 2, 1) * 9e14
+    signs[0] = np.sign(W[0].sum(axis=1)).T * 9e14  # the same as the weights
     extreme = SeriesCollection.of(signs.astype(np.float32))
-    whole = on_device(tmp_path, Export.of(model, numbers, 2.0).header("net"), extreme)[0]
+    whole = on_device(tmp_path, Export.of(model, numbers, 1e-15).header("net"), extreme)[0]
     check_outputs(fixed.model(model), fixed.series(extreme), whole)
 
 
@@ -353,9 +353,15 @@ int main(void)
 """
 
 
-@pytest.mark.parametrize("case", ["Logistic", "SVM", "Network", "Vowels", "ManyChannels"])
-def test_header_says_its_size_and_refuses_bad_samples(case, tmp_path):
-    export = Export.of(fitted(case)[0])
+@pytest.mark.parametrize(
+    ("case", "numbers"),
+    [
+        ("Logistic", "float32"), ("SVM", "int16"), ("Softmax", "int8"), ("Network", "float32"),
+        ("Vowels", "float32"), ("ManyChannels", "float32"),
+    ],
+)  # fmt: skip
+def test_header_says_its_size_and_refuses_bad_samples(case, numbers, tmp_path):
+    export = Export.of(fitted(case)[0], numbers, None if numbers == "float32" else 3)
     text = export.header("net")
     (size,), refused = run(compiled(tmp_path, text, SIZES))
     assert size == export.ram
