@@ -6,7 +6,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from numba.core import cgutils, types
+from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np import arrayobj
 from numpy.typing import NDArray
@@ -22,7 +23,8 @@ def _allocated(context, builder, array_type, shape):
     sizes = cgutils.unpack_tuple(builder, shape) if array_type.ndim > 1 else [shape]
     kind = context.get_data_type(array_type.dtype)
     width = context.get_constant(types.intp, context.get_abi_sizeof(kind))
-    strides, size = [], width
+    strides: list[Any] = []
+    size = width
     for count in reversed(sizes):
         strides.insert(0, size)
         size = builder.mul(size, count)

@@ -5,7 +5,7 @@ Python's `min` and `max` mean the same to a kernel, but Numba compiles a functio
 
 from __future__ import annotations
 
-from numba.core import types
+from numba import types
 from numba.extending import intrinsic
 
 
