@@ -57,12 +57,12 @@ Written = Annotated[Path, typer.Option("-o", "--output", help="Model to write, .
 
 def _describe(model: Any, data: Dataset, path: Path) -> dict[str, Any]:
     """A summary of a model that was fitted and written."""
-    start = time.perf_counter()
-    error = float(100 * (model.predict(data.X) != data.y).mean())
-    seconds = (time.perf_counter() - start) / len(data.X)
+    from warplearn.experiments.measuring import decision_seconds
+
+    error = float(100 * (model.predict(data.X) != data.y).mean())  # compiles what there is
     summary = {
         "estimator": type(model).__name__, "cases": len(data.X), "train_error": error,
-        "milliseconds_per_decision": 1000 * seconds,
+        "milliseconds_per_decision": 1000 * decision_seconds(model, data.X),
         "model": str(path), "bytes": path.stat().st_size,
     }  # fmt: skip
     if hasattr(model, "loo_score_"):
@@ -228,6 +228,7 @@ def _search(
     """The best parameters of a family, in cross-validation."""
     from sklearn.model_selection import ParameterGrid, StratifiedKFold
 
+    from warplearn.experiments.measuring import decision_seconds
     from warplearn.model_selection import ElasticGridSearchCV, makes_plans
 
     estimator = make(estimator_for("classify", family), fixed, seed, jobs)
@@ -246,9 +247,8 @@ def _search(
         )  # fmt: skip
         collect_warnings(lambda: search.fit(data.X, data.y))
         model = search.best_estimator_
-        start = time.perf_counter()
-        model.predict(data.X)
-        milliseconds = 1000 * (time.perf_counter() - start) / len(data.X)
+        model.predict(data.X)  # compiles what there is
+        milliseconds = 1000 * decision_seconds(model, data.X)
     deviation = search.cv_results_["std_test_score"][search.best_index_]
     return _Candidate(
         family, model, search.best_params_, 100 * (1 - search.best_score_),
