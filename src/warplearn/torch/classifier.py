@@ -205,6 +205,8 @@ class ElasticConvNetClassifier(CheckedState, ClassifierMixin, BaseEstimator):
         weights = weigh_classes(self.class_weight, self.classes_, codes, weights)
         rng = check_random_state(self.random_state)
         weighted = np.flatnonzero(weights)
+        if not len(weighted):
+            raise ValueError(f"class_weight must be positive for some, got {self.class_weight!r}")
         held_out = np.empty(0, np.int64)
         if self.early_stopping:
             held_out = hold_out(self.validation_fraction, weighted, codes, rng)

@@ -17,6 +17,9 @@ from torch import Tensor, nn
 from warplearn.elastic.bands import BandLike
 from warplearn.elastic.extent import ExtentLike, columns_for
 from warplearn.torch.functional import (
+    check_flag,
+    check_size,
+    check_temperature,
     check_window,
     elastic_conv1d,
     elastic_distance,
@@ -42,8 +45,8 @@ class _Elastic(nn.Module):
     ) -> None:
         super().__init__()
         for name, value in (("length", length), ("units", units), ("channels", channels)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ValueError(f"{name} must be a positive integer, got {value!r}")
+            check_size(value, name)
+        check_temperature(temperature)
         self.length, self.units, self.channels = length, units, channels
         self.elasticity = columns_for(elasticity, length)
         self.band, self.temperature = band, temperature
@@ -61,6 +64,7 @@ class _Products(_Elastic):
     """Base of the layers of inner products: they have a bias, and the same initial weights."""
 
     def __init__(self, *args: Any, bias: bool) -> None:
+        check_flag(bias, "bias")
         super().__init__(*args)
         self.bias = nn.Parameter(self.weight.new_empty(self.units)) if bias else None
         self.reset_parameters()
@@ -274,6 +278,7 @@ class ElasticDistance(_Elastic):
         dtype: Any = None,
     ) -> None:
         super().__init__(length, elasticity, units, channels, band, temperature, device, dtype)
+        check_flag(root, "root")
         self.cost, self.root = cost, root
         self.reset_parameters()
 
