@@ -57,7 +57,7 @@ def made(name: str, **parameters: Any) -> Any:
 @cache
 def methods_of(cls: type) -> tuple[str, ...]:
     """Methods of a fitted estimator that need nothing but series."""
-    found, other = [], ("_", "fit", "partial_fit", "inverse")
+    found, other = [], ("_", "fit", "partial_fit", "inverse", "standardized")  # a collection
     for name, method in inspect.getmembers(cls, callable):
         if name.startswith(other) or (name == "score" and hasattr(cls, "predict")):
             continue
@@ -167,10 +167,13 @@ def malformed(rng: np.random.Generator) -> None:
         given[changed] = hostile(rng)
     else:
         own[changed] = hostile(rng)
+        if changed in ("max_iter", "mean_iter", "n_init") and type(own[changed]) is int:
+            own[changed] = min(own[changed], 3)  # more is what a user then asks for
     # Arguments must agree with each other, so another one may be to blame; the rest are
     # scikit-learn's words.
     words = ("target", "label type", "class", "classes", "samples", "seed", "Seed")
-    model = outcome(lambda: made(name, **own).fit(**given), *parameters, *given, *words)
+    names = () if catalogue.ESTIMATORS[name].task == "search" else (*parameters, *given, *words)
+    model = outcome(lambda: made(name, **own).fit(**given), *names)
     if not refused(model) and hasattr(model, "predict"):
         outcome(lambda: model.predict(given["X"]))
 
@@ -188,7 +191,8 @@ def more(rng: np.random.Generator) -> None:
     model = pickle.loads(fitted(choice(rng, names)))
     given: dict[str, Any] = {"X": rng.normal(size=(8, 6)), "y": np.arange(8) % 2}
     given[choice(rng, sorted(given))] = hostile(rng)
-    words = ("target", "label type", "class", "classes", "class_weight")
+    # What `fit` has learnt cannot always grow.
+    words = ("target", "label type", "class", "classes", "class_weight", "partial_fit")
     outcome(lambda: model.partial_fit(**given), *given, *words)
     said = outcome(lambda: model.predict(np.ones((3, 6))))
     assert refused(said) or len(said) == 3
