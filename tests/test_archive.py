@@ -2,7 +2,6 @@
 
 import hashlib
 import io
-import os
 import socket
 import subprocess
 import sys

@@ -29,7 +29,9 @@ def test_first_cases(family):
 def test_every_public_name_has_cases():
     """A new name is fuzzed, or `coverage.py` says why it is not."""
     assert not coverage.missing()
-    assert set(coverage.NOT_FUZZED) <= coverage.public() | {name for name in coverage.NOT_FUZZED if '.dask.' in name}
+    assert set(coverage.NOT_FUZZED) <= coverage.public() | {
+        name for name in coverage.NOT_FUZZED if ".dask." in name
+    }
     assert set(READERS) <= files.suffixes()
 
 

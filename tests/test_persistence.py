@@ -239,7 +239,7 @@ def test_estimators_of_users(tmp_path, monkeypatch):
 # Files that are no models
 
 
-def refuse(path, *, seconds=5.0, factor=400):
+def refuse(path, *, seconds=5.0, factor=200):
     """Loading gives a ValueError that names the file: at once, and within memory."""
     start, size = time.perf_counter(), path.stat().st_size
     tracemalloc.start()

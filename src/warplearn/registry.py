@@ -76,10 +76,11 @@ class Registry:
             )
         for field, number in zip(value._fields, value, strict=True):
             least, most = self._limits[type(value)].get(field, (-_LARGEST, _LARGEST))
-            if not isinstance(number, Real) or not least <= number <= most:
+            real = isinstance(number, Real)
+            if not real or not least <= number <= most:
                 raise ValueError(
-                    f"{field} of {self.kind}={type(value).__name__} must be a number from {least:g} "
-                    f"to {most:g}, got {number!r}"
+                    f"{field} of {self.kind}={type(value).__name__} must be a number from "
+                    f"{least:g} to {most:g}, got {number!r}"
                 )
         return value
 

@@ -52,7 +52,9 @@ def main() -> int:
             family, seconds, chosen.seed, chosen.first, chosen.cases
         )
         findings += found
-        print(f"{family}: {counts[family]} cases, {len(running.distinct(found))} findings", flush=True)
+        print(
+            f"{family}: {counts[family]} cases, {len(running.distinct(found))} findings", flush=True
+        )
     print(running.summary(counts, running.distinct(findings)))
     return bool(findings)
 

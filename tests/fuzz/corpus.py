@@ -32,12 +32,12 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))  # as pytest has it
 
 import hostile
-from fuzz import estimators, models
 
 import warplearn
+from fuzz import estimators, models
 from warplearn.persistence import RECORDS
 
-FACTOR, CONSTANT = 400, 2**21  # bytes of memory: so many times the file's size, and a constant
+FACTOR, CONSTANT = 200, 2**21  # bytes of memory: so many times the file's size, and a constant
 FORBIDDEN = (
     "import", "exec", "os.", "subprocess.", "socket.", "shutil.", "ctypes.", "pickle.",
     "code.", "marshal.", "signal.", "urllib.", "webbrowser.", "mmap.", "pty.",
@@ -81,7 +81,13 @@ def nodes() -> list[Any]:
         for name, record in RECORDS.items()
     ]
     unknown = [
-        {"type": name, "__module__": "os", "__class__": "system", "__loader__": name, "content": "ls"}
+        {
+            "type": name,
+            "__module__": "os",
+            "__class__": "system",
+            "__loader__": name,
+            "content": "ls",
+        }
         for name in SKOPS
     ]
     plain = [
@@ -93,13 +99,24 @@ def nodes() -> list[Any]:
 
 def wrapped(node: Any, how: int) -> Any:
     """A node as it is, or inside another one."""
-    return (node, [node], {"type": "tuple", "items": [node]}, {"type": "dict", "items": [["k", node]]})[how]
+    return (
+        node,
+        [node],
+        {"type": "tuple", "items": [node]},
+        {"type": "dict", "items": [["k", node]]},
+    )[how]
 
 
 def positions(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """The paths to all nodes of a tree."""
     yield path
-    steps = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
+    steps = (
+        tree.items()
+        if isinstance(tree, dict)
+        else enumerate(tree)
+        if isinstance(tree, list)
+        else ()
+    )
     for key, child in steps:
         yield from positions(child, (*path, key))
 

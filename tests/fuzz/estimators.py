@@ -62,9 +62,9 @@ def methods_of(cls: type) -> tuple[str, ...]:
         if name.startswith(other) or (name == "score" and hasattr(cls, "predict")):
             continue
         first, *others = [*inspect.signature(method).parameters.values()][1:] or [None]
-        if first is not None and first.name == "X":
-            if all(each.default is not each.empty or each.kind == each.VAR_KEYWORD for each in others):
-                found.append(name)
+        needed = [p for p in others if p.default is p.empty and p.kind != p.VAR_KEYWORD]
+        if first is not None and first.name == "X" and not needed:
+            found.append(name)
     return tuple(found)
 
 

@@ -94,7 +94,11 @@ def originals() -> dict[str, list[bytes]]:
         ".ts": [TS],
         ".arff": [ARFF],
         ".csv": [WIDE, LONG, WIDE.partition(b"\n")[2]],
-        ".npy": [npy(X[:1]), npy(np.ones((2, 2, 3), "f4")), npy(np.arange(6, dtype=">i2").reshape(2, 3))],
+        ".npy": [
+            npy(X[:1]),
+            npy(np.ones((2, 2, 3), "f4")),
+            npy(np.arange(6, dtype=">i2").reshape(2, 3)),
+        ],
         ".npz": [array_file(X=X, y=["a", "b"]), array_file(X=np.ones((2, 2, 3), "f4"), y=[1, 2])],
         ".parquet": [table.getvalue(), nested.getvalue()],
     }

@@ -54,7 +54,14 @@ def smooth(rng: np.random.Generator) -> None:
 def _layers(rng: np.random.Generator) -> tuple[Any, dict[str, Any], Any]:
     """A layer, its arguments, and what it takes."""
     x = torch.tensor(rng.normal(size=(2, 1, 6)), dtype=torch.float32)
-    one = {"length": 6, "elasticity": 2, "units": 2, "channels": 1, "band": None, "temperature": 0.0}
+    one = {
+        "length": 6,
+        "elasticity": 2,
+        "units": 2,
+        "channels": 1,
+        "band": None,
+        "temperature": 0.0,
+    }
     return choice(
         rng,
         (

@@ -158,7 +158,8 @@ class Stochastic:
 
 
 def _check_rate(rate: Any) -> None:
-    if not isinstance(rate, Real) or not 0 <= rate <= LARGEST[4]:
+    real = isinstance(rate, Real)
+    if not real or not 0 <= rate <= LARGEST[4]:
         raise ValueError(f"rate must be a number from 0 to {LARGEST[4]:.0e}, got {rate!r}")
 
 

@@ -90,7 +90,7 @@ class _DTWNeighbors(CheckedState, BaseEstimator):
         if not isinstance(self.band, (Sequence, np.ndarray)) or isinstance(self.band, str):
             self.band_ = self.band
             return
-        if not np.size(self.band):
+        if not np.asarray(self.band, object).size:
             raise ValueError("band must name at least one band to choose from, got none")
         self.loo_scores_ = np.array([self._leave_one_out(band) for band in self.band])
         self.band_ = self.band[int(self.loo_scores_.argmax())]

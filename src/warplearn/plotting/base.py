@@ -54,7 +54,7 @@ def as_numbers(values: Any, name: str) -> Array:
 
 def check_channel(series: SeriesCollection, channel: Any) -> None:
     """A channel that the series have."""
-    if not isinstance(channel, Integral) or not 0 <= channel < series.n_channels:
+    if not isinstance(channel, Integral) or not 0 <= int(channel) < series.n_channels:
         raise ValueError(
             f"channel must be from 0 to {series.n_channels - 1}, as the series have, got {channel}"
         )

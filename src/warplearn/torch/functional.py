@@ -206,7 +206,8 @@ def check_flag(value: Any, name: str) -> None:
 
 def check_temperature(temperature: Any) -> None:
     """A finite number of at least 0."""
-    if not isinstance(temperature, Real) or not 0 <= temperature <= LARGEST[4]:
+    real = isinstance(temperature, Real)
+    if not real or not 0 <= temperature <= LARGEST[4]:
         raise ValueError(
             f"temperature must be a number from 0 to {LARGEST[4]:.0e}, got {temperature!r}"
         )
