@@ -1,7 +1,7 @@
 """The first cases of each family, briefly; `python -m tests.fuzz` for longer."""
 
 import pytest
-from fuzz import coverage, files, running
+from fuzz import corpus, coverage, defects, files, running
 
 from warplearn.datasets.readers import READERS
 
@@ -24,6 +24,24 @@ def test_first_cases(family):
                 error, "add_note"
             ) else None
             raise
+
+
+@pytest.mark.slow
+def test_hostile_model_files():
+    """A part of the corpus; none runs anything, or takes much memory."""
+    counts = corpus.run(every=2000).counts
+    assert counts["refused"] > 400
+    assert counts["loaded"] > 0
+
+
+@pytest.mark.parametrize("name", defects.DEFECTS)
+def test_old_defects_can_be_put_back(name, tmp_path):
+    """`python -m tests.fuzz.defects` shows that they are found."""
+    defect = defects.DEFECTS[name]
+    text = (defects.SOURCE / "warplearn" / defect.file).read_text("utf-8")
+    assert text.count(defect.sound) == 1
+    compile(text.replace(defect.sound, defect.defect), defect.file, "exec")
+    assert defect.family in running.FAMILIES
 
 
 def test_every_public_name_has_cases():
