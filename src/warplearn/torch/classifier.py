@@ -318,7 +318,9 @@ class ElasticConvNetClassifier(CheckedState, ClassifierMixin, BaseEstimator):
             raise ValueError("state_ must have the parameters of the network")
         for name, value in expected.items():
             shape = tuple(value.shape)
-            check_array_of(self.state_[name], f"state_[{name!r}]", shape, "fi")
+            own = check_array_of(self.state_[name], f"state_[{name!r}]", shape, "fi")
+            if name.endswith("running_var") and not (own >= 0).all():
+                raise ValueError(f"state_[{name!r}] must not be negative")
 
     def net(self) -> ElasticConvNet:
         """The trained network in evaluation mode; it takes standardized series.
@@ -352,6 +354,8 @@ class ElasticConvNetClassifier(CheckedState, ClassifierMixin, BaseEstimator):
                 for i in range(0, len(x), _PREDICTION_BATCH)
             ]
         outputs: Array = torch.cat(batches).cpu().numpy().astype(np.float64)
+        if not np.isfinite(outputs).all():
+            raise ValueError("state_ must have weights that give finite outputs")
         return outputs
 
     def decision_function(self, X: Any) -> Array:
