@@ -342,7 +342,8 @@ def _labels(
 ) -> tuple[Random, NDArray[np.int64]]:
     """The source of random numbers, and the class of each case from 0; sizes are positive."""
     for name, size in {"n_cases": n_cases, **sizes}.items():
-        if not isinstance(size, Integral) or not 1 <= int(size) < 2**40:
+        whole = isinstance(size, Integral) and not isinstance(size, bool)
+        if not whole or not 1 <= int(size) < 2**40:
             raise ValueError(f"{name} must be a positive integer, got {size!r}")
     from sklearn.utils import check_random_state  # reading a file need not wait for scikit-learn
 

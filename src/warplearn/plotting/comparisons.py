@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -90,9 +90,10 @@ def rank_methods(errors: Any, names: Sequence[str], alpha: float = 0.05) -> Rank
 
 
 def _names(names: Sequence[str]) -> list[str]:
-    if not isinstance(names, Iterable):
-        raise TypeError(f"names must be a list of names, got {names!r}")
-    return [str(name) for name in names]
+    try:
+        return [str(name) for name in names]
+    except TypeError as error:
+        raise TypeError(f"names must be a list of names, got {names!r}") from error
 
 
 class CriticalDifferenceDisplay(Display):

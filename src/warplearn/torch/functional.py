@@ -165,7 +165,7 @@ def elastic_conv1d(
     tensor([[[6., 9.]]])
     """
     _check_operands(x, weight, window=True)
-    check_window(stride, dilation, padding)
+    stride, dilation = check_window(stride, dilation, padding)
     rows = weight.shape[1]
     span = (rows - 1) * dilation + 1
     before = (span - 1) // 2 if padding == "same" else int(padding)
@@ -179,23 +179,24 @@ def elastic_conv1d(
     return values if bias is None else values + bias[:, None]
 
 
-def check_window(stride: int, dilation: int, padding: int | str) -> None:
-    """Check the parameters that place windows on a series."""
-    check_size(stride, "stride")
-    check_size(dilation, "dilation")
+def check_window(stride: Any, dilation: Any, padding: int | str) -> tuple[int, int]:
+    """Check the parameters that place windows on a series; stride and dilation."""
+    stride, dilation = check_size(stride, "stride"), check_size(dilation, "dilation")
     same = isinstance(padding, str) and padding == "same"
     is_count = isinstance(padding, int) and not isinstance(padding, bool)
     if not same and not (is_count and 0 <= int(padding) < LARGEST_SIZE):
         raise ValueError(f"padding must be an integer of at least 0 or 'same', got {padding!r}")
     if same and stride != 1:
         raise ValueError(f"padding='same' needs stride=1, got stride={stride}")
+    return stride, dilation
 
 
-def check_size(value: Any, name: str) -> None:
+def check_size(value: Any, name: str) -> int:
     """A size of a tensor."""
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not whole or not 1 <= value < LARGEST_SIZE:
         raise ValueError(f"{name} must be a positive integer, got {value!r}")
+    return int(value)
 
 
 def check_flag(value: Any, name: str) -> None:

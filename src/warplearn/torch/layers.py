@@ -44,13 +44,12 @@ class _Elastic(nn.Module):
         dtype: Any,
     ) -> None:
         super().__init__()
-        for name, value in (("length", length), ("units", units), ("channels", channels)):
-            check_size(value, name)
         check_temperature(temperature)
-        self.length, self.units, self.channels = length, units, channels
-        self.elasticity = columns_for(elasticity, length)
+        self.length, self.units = check_size(length, "length"), check_size(units, "units")
+        self.channels = check_size(channels, "channels")
+        self.elasticity = columns_for(elasticity, self.length)
         self.band, self.temperature = band, temperature
-        shape = (units, length, self.elasticity, channels)
+        shape = (self.units, self.length, self.elasticity, self.channels)
         self.weight = nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
 
     def extra_repr(self) -> str:
@@ -207,8 +206,8 @@ class ElasticConv1d(_Products):
         super().__init__(
             length, elasticity, units, channels, band, temperature, device, dtype, bias=bias
         )
-        check_window(stride, dilation, padding)
-        self.stride, self.dilation, self.padding = stride, dilation, padding
+        self.stride, self.dilation = check_window(stride, dilation, padding)
+        self.padding = padding
 
     def forward(self, x: Tensor) -> Tensor:
         """Values (batch, units, positions) of the windows of series (batch, channels, time)."""

@@ -117,7 +117,7 @@ class ElasticConvNet(nn.Module):
             )
             for d in dilations
         ]
-        width = units * len(elastic)
+        width = elastic[0].units * len(elastic)
         self.blocks = nn.ModuleList([_Normalized(_Parallel(elastic), width)])
         for next_width, size in zip(widths, filter_lengths, strict=True):
             layer = nn.Conv1d(width, next_width, size, padding="same", bias=False)
