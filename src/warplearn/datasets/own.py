@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -172,6 +172,7 @@ def _listed(names: Any, argument: str) -> Sequence[str] | None:
     """Names of columns as a list, also of one."""
     if names is None or isinstance(names, str):
         return names if names is None else [names]
-    if not isinstance(names, Iterable):
-        raise TypeError(f"{argument} must be names of columns, got {names!r}")
-    return [str(name) for name in names]
+    try:
+        return [str(name) for name in names]
+    except TypeError as error:
+        raise TypeError(f"{argument} must be names of columns, got {names!r}") from error
