@@ -99,6 +99,7 @@ def fit(
     cls = estimator_for("classify", method)
     model = make(cls, parse_settings(param or [], "--param"), seed, jobs)
     series = check_classes(load_series(train, reading))
+    _find_labels(model, series)
     start = time.perf_counter()
     what = f"fitting {cls.__name__}"
     _, messages = collect_warnings(lambda: fit_with_progress(model, what, series.X, series.y))
@@ -108,6 +109,16 @@ def fit(
     for message in messages:
         typer.echo(f"warning: {message}", err=True)
     print_summary(summary | ({"warnings": messages} if json else {}), json)
+
+
+def _find_labels(model: Any, data: Dataset) -> None:
+    """Parameters on the command line name classes by text; find their labels."""
+    import numpy as np
+
+    from warplearn.base import weights_by_label
+
+    if "class_weight" in model.get_params(deep=False):
+        model.class_weight = weights_by_label(model.class_weight, np.unique(data.y))
 
 
 class _Candidate(NamedTuple):
@@ -232,6 +243,7 @@ def _search(
     from warplearn.model_selection import ElasticGridSearchCV, makes_plans
 
     estimator = make(estimator_for("classify", family), fixed, seed, jobs)
+    _find_labels(estimator, data)
     in_lanes = makes_plans(estimator)
     total = None if in_lanes else len(ParameterGrid(grid)) * folds
     with working(f"cross-validating {family}", total) as done:
