@@ -45,14 +45,17 @@ def distances_of(transformer, x, index):
     shapelet = transformer.shapelet(index)
     seen = windows_of(shapelet, represented(transformer, x, shapelet.representation))
     matrix = shapelet.matrix.reshape(*shapelet.matrix.shape[:2], len(shapelet.channels))
-    return elastic_distance(seen, matrix if len(shapelet.channels) > 1 else matrix[..., 0])
+    distances = elastic_distance(seen, matrix if len(shapelet.channels) > 1 else matrix[..., 0])
+    return distances / np.sqrt(len(matrix) * len(shapelet.channels))
 
 
 @pytest.mark.parametrize(("channels", "elasticities"), [(1, (1, 2)), (3, (1,))])
 def test_features_are_pooled_elastic_distances(rng, channels, elasticities):
     """Ragged series, also shorter than a window, and of a single element."""
     X = [walks(rng, (channels, n)) for n in (30, 45, 8, 1, 33, 60)]
-    transformer = ElasticShapelets(64, elasticities=elasticities, poolings=ALL, random_state=1)
+    transformer = ElasticShapelets(
+        64, elasticities=elasticities, normalize=(True, False), poolings=ALL, random_state=1
+    )
     got = transformer.fit(X, [0, 1] * 3).transform(X).reshape(6, 64, 5)
     shapelets = [transformer.shapelet(i) for i in range(64)]
     assert {s.matrix.shape[1] for s in shapelets} == set(elasticities)
@@ -237,7 +240,7 @@ def test_sums_are_those_of_both(rng, monkeypatch):
     monkeypatch.setattr(reduction, "_PENDING", 0)
     assert base.SAMPLE_SIZE > 200  # the same filters and shapelets are drawn
     got = clone(ref).fit(X, y)
-    near = pytest.approx(ref.decision_function(X), abs=0.02)
+    near = pytest.approx(ref.decision_function(X), abs=0.05)
     assert got.decision_function(X) == near
 
 

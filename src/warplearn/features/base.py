@@ -49,6 +49,7 @@ from warplearn.series.convert import to_floats
 
 DEFAULT_ALPHAS = tuple(float(10.0**exponent) for exponent in np.arange(-5, 2.0, 0.5))
 _BLOCK_BYTES = 2**22  # of features that `predict` computes before it uses them: they stay cached
+_MANY_FILTERS = 4000  # from which on there are shapelets beside them by default
 _KEPT_SHARE = 0.7  # of the groups, in each round of `shrink`
 # Fitted attributes that `partial_fit` leaves to be computed when one of them is asked for.
 _SOLVED = frozenset(
@@ -93,7 +94,7 @@ def _positive(cases: Cases) -> NDArray[np.int64]:
 
 
 def _sample(cases: Cases, kept: NDArray[np.int64]) -> Cases:
-    """The cases that filters are drawn with."""
+    """The cases that filters and shapelets are drawn with."""
     chosen = sampled(np.arange(len(kept)), SAMPLE_SIZE)
     return cases.take(kept[chosen])
 
@@ -113,9 +114,10 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
 
     Parameters
     ----------
-    n_shapelets : int, default=0
+    n_shapelets : int, optional
         Number of shapelets (`ElasticShapelets`, with its other parameters by default), rounded up
-        to a multiple of eight.  0 for none.
+        to a multiple of eight; 0 for none.  By default half as many as filters, if there are at
+        least 4,000 filters, else none.
     n_jobs : int, optional
         Number of threads, also of linear algebra; None means 1, -1 all cores.  Features do not
         depend on it; coefficients may differ by rounding errors.
@@ -153,7 +155,7 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
         Length of the longest training series, and number of channels.
     """
 
-    n_shapelets: int = 0
+    n_shapelets: int | None = None
     alphas: Sequence[float] = DEFAULT_ALPHAS
 
     @abstractmethod
@@ -191,14 +193,17 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
 
     def _draw(self, sample: Cases) -> Basis:
         """Draw filters and shapelets, with a sample of the cases."""
-        check_scalar(self.n_shapelets, "n_shapelets", (int, np.integer), min_val=0, max_val=2**31)
         shared = ElasticFeatures().get_params()
         filters = ElasticFeatures(**{name: getattr(self, name) for name in shared})
         self.features_: ElasticFeatures | None = filters.fit(sample.series)
         self.shapelets_: ElasticShapelets | None = None
-        if self.n_shapelets:
+        n_shapelets = self.n_shapelets
+        if n_shapelets is None:
+            n_shapelets = self.n_filters // 2 if self.n_filters >= _MANY_FILTERS else 0
+        check_scalar(n_shapelets, "n_shapelets", (int, np.integer), min_val=0, max_val=2**31)
+        if n_shapelets:
             rest = {name: getattr(self, name) for name in ("random_state", "n_jobs", "verbose")}
-            shapelets = ElasticShapelets(self.n_shapelets, **rest)
+            shapelets = ElasticShapelets(n_shapelets, **rest)
             self.shapelets_ = shapelets.fit(sample.series, self._labels(sample.Y))
         for transformer in self._transformers():
             transformer.n_features_in_ = self.n_features_in_

@@ -121,6 +121,8 @@ class Family(NamedTuple):
         Their features, among those of all transformers.
     shift : array (features,)
         Subtracted from the features before they are multiplied, which saves digits.
+    least_scale : float
+        Deviation that is added to that of all features.
     """
 
     kind: Kind
@@ -128,6 +130,7 @@ class Family(NamedTuple):
     groups: NDArray[np.int64]
     columns: NDArray[np.int64]
     shift: NDArray[np.float32]
+    least_scale: float
 
 
 class Basis(NamedTuple):
@@ -150,9 +153,9 @@ class Basis(NamedTuple):
         for index, features in enumerate(transformers):
             few = features.standardized(sample.series[:_SHIFTED_BY])
             for kind, groups in features.families():
-                shift = features.pooled(few, groups).mean(axis=0, dtype=np.float64)
-                columns = basis.columns_of(index, groups)
-                families.append(Family(kind, index, groups, columns, shift.astype(np.float32)))
+                mean = features.pooled(few, groups).mean(axis=0, dtype=np.float64)
+                columns, shift = basis.columns_of(index, groups), mean.astype(np.float32)
+                families.append(Family(kind, index, groups, columns, shift, features.least_scale))
         return basis._replace(families=tuple(families))
 
     @property
@@ -397,8 +400,8 @@ def select(basis: Basis, total: Total, groups: NDArray[np.int64]) -> tuple[Basis
         index, of = kept.index(family.transformer), np.searchsorted(chosen, family.groups[rows])
         per_group = len(family.columns) // len(family.groups)
         columns = (rows[:, None] * per_group + np.arange(per_group)).ravel()
-        shift = family.shift[columns]
-        families.append(Family(family.kind, index, of, smaller.columns_of(index, of), shift))
+        fewer = family._replace(transformer=index, groups=of, shift=family.shift[columns])
+        families.append(fewer._replace(columns=smaller.columns_of(index, of)))
         if total.moments is not None:
             sums.append(total.moments.families[number].select(columns))
     moments = None if total.moments is None else total.moments._replace(families=tuple(sums))

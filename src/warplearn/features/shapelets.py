@@ -79,21 +79,24 @@ class ElasticShapelets(SlidingFeatures):
 
     Parameters
     ----------
-    n_shapelets : int, default=2000
+    n_shapelets : int, default=4000
         Number of shapelets, rounded up to a multiple of eight.  May be given by position.
-    elasticities : sequence of int, default=(1,)
+    elasticities : sequence of int, default=(1, 2)
         Numbers of columns m of the prototypes.  Each gets the same number of shapelets; m = 1 is
         a plain subsequence.
     lengths : sequence of int, default=(11,)
         Numbers of elements k of a window, drawn at random.
-    normalize : sequence of bool, default=(True, False)
+    representations : sequence of str, default=("raw", "differences")
+        What windows slide along, see `ElasticFeatures`.  Each entry gets the same number of
+        shapelets.
+    normalize : sequence of bool, default=(True,)
         Whether windows are normalized, by their own mean and deviation, before they are compared.
         Each entry gets the same number of shapelets.
     poolings : sequence of str, default=("share", "min", "place")
         What is kept of the distances to a shapelet:
 
         - "share": the share of the positions where the distance is below the threshold;
-        - "min": the smallest distance;
+        - "min": the smallest distance, the root of the mean over the elements of a window;
         - "place": where it is, between 0 and 1;
         - "wins", "losses": the shares of the positions where the shapelet is the nearest and the
           farthest of its group.
@@ -123,16 +126,18 @@ class ElasticShapelets(SlidingFeatures):
     ['shapelet0_share', 'shapelet0_min', 'shapelet0_place']
     """
 
-    n_shapelets: int = 2000
+    n_shapelets: int = 4000
     _: KW_ONLY
-    elasticities: Sequence[int] = (1,)
+    elasticities: Sequence[int] = (1, 2)
     lengths: Sequence[int] = (11,)
-    normalize: Sequence[bool] = (True, False)
+    normalize: Sequence[bool] = (True,)
     poolings: Sequence[str] = ("share", "min", "place")
     representations: Sequence[str] = ("raw", "differences")
 
     _item = "shapelet"
     _shapelets = True
+    # All features are between 0 and about 1.
+    least_scale: ClassVar[float] = 0.02
     _poolings: ClassVar[Mapping[str, int]] = {
         "share": pooling.SHARE,
         "min": pooling.MAXIMUM,
@@ -203,7 +208,7 @@ class ElasticShapelets(SlidingFeatures):
         columns, length = self.elasticities_[group], lengths[cases, r]
         first = (at * np.maximum(1, length - (rows + columns - 2) * dilation)).astype(np.int64)
         self.positions_[group] = first
-        steps = np.arange(rows)[:, None] + _shifts(columns)  # (row, column)
+        steps = np.arange(rows)[:, None] + np.arange(columns)  # (row, column)
         index = first[:, None, None] + dilation * steps
         if columns > 1:  # a later column may end behind the series
             index = np.minimum(index, np.maximum(length[:, None, None] - 1, index[:, :, :1]))
@@ -243,21 +248,18 @@ class ElasticShapelets(SlidingFeatures):
         Shapelet
         """
         group, place, matrix = self._matrix(index)
-        row = self.groups_[group]
+        row, channels = self.groups_[group], self._channels_of(group)
+        elements = row[windows.ROWS] * len(channels)
         return Shapelet(
             matrix,
-            float(np.sqrt(max(0.0, -float(self.biases_[group, place])))),
+            float(np.sqrt(max(0.0, -float(self.biases_[group, place])) / elements)),
             int(row[windows.DILATION]),
             bool(row[windows.NORMALIZED]),
             self._distinct[row[windows.REPRESENTATION]],
-            self._channels_of(group),
+            channels,
             int(self.sources_[group, place]),
             int(self.positions_[group, place]),
         )
-
-
-def _shifts(columns: int) -> NDArray[np.int64]:
-    return np.arange(columns)
 
 
 def _others(

@@ -99,6 +99,9 @@ class SlidingFeatures(TransformerMixin, WindowSettings, metaclass=ABCMeta):
     _item: ClassVar[str]  # what a matrix is called
     _shapelets: ClassVar[bool]  # the local score: a squared difference, or a product
     _poolings: ClassVar[Mapping[str, int]]  # names, in the order of the features of a matrix
+    # Deviation that regressions add to that of each feature, so that features which hardly differ
+    # between training series have little influence.
+    least_scale: ClassVar[float] = 0.0
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -78,12 +78,13 @@ def finish(basis: Basis, total: Total, alphas: Array) -> Solution:
     targets, fits, standards = sample.Y - mean, [], []
     guesses: dict[Kind, float] = {}  # penalties of families that differ in elasticity only
     for place, features in enumerate(basis.of_families(sample.series)):
-        n_features, like = features.shape[1], basis.families[place].kind._replace(columns=0)
+        family, n_features = basis.families[place], features.shape[1]
+        least, like = family.least_scale, family.kind._replace(columns=0)
         if moments is None and len(features) <= n_features:
-            system, standard = few_cases(features, targets, sample.weights)
+            system, standard = few_cases(features, targets, sample.weights, least)
         else:
             others = None if moments is None else moments.families[place]
-            system, standard = many_cases(features, sample, others, everything)
+            system, standard = many_cases(features, sample, others, everything, least)
         fits.append(solve(system, sample.weights, alphas * n_features, guesses.get(like)))
         standards.append(standard)
         guesses[like] = fits[-1].alpha
@@ -101,16 +102,22 @@ def finish(basis: Basis, total: Total, alphas: Array) -> Solution:
     )
 
 
-def few_cases(features: Array, targets: Array, weights: Array) -> tuple[System, Standards]:
+def few_cases(
+    features: Array, targets: Array, weights: Array, least_scale: float = 0.0
+) -> tuple[System, Standards]:
     """The equations of cases that are all at hand; standardizes the features in place."""
     mean = np.average(features, axis=0, weights=weights)
-    standards = Standards.of(mean, features.var(axis=0, dtype=np.float64))
+    standards = Standards.of(mean, features.var(axis=0, dtype=np.float64), least_scale)
     standards.standardize(features)
     return FewCases(features, targets, weights), standards
 
 
 def many_cases(
-    features: Array, sample: Cases, others: FamilyMoments | None, everything: Everything
+    features: Array,
+    sample: Cases,
+    others: FamilyMoments | None,
+    everything: Everything,
+    least_scale: float = 0.0,
 ) -> tuple[System, Standards]:
     """The equations of all cases, from sums; standardizes the features of the sample in place."""
     sums = FamilyMoments.zeros(features.shape[1], sample.Y.shape[1])
@@ -118,7 +125,7 @@ def many_cases(
     if others is not None:
         sums.merge(others)
     mean, plain = sums.weighted / everything.weight, sums.plain / everything.n_cases
-    standards = Standards.of(mean, sums.squares / everything.n_cases - plain**2)
+    standards = Standards.of(mean, sums.squares / everything.n_cases - plain**2, least_scale)
     standards.standardize(features)
     gram, inverse = sums.gram, 1 / standards.scale
     gram -= np.outer(sums.weighted, mean).T

@@ -64,8 +64,11 @@ def _largest_of(lanes, vector, places, scratch):
 
 
 @inlined
-def pool(plan, outputs, at, positions, bias, extremes, features, place):
-    """Pool the outputs of one matrix, from outputs[at] on; features go to features[place], ..."""
+def pool(plan, outputs, at, positions, bias, elements, extremes, features, place):
+    """Pool the outputs of one matrix, from outputs[at] on; features go to features[place], ...
+
+    `elements` are those of a window, over which the squared distance to a shapelet is averaged.
+    """
     lanes, count, wanted = plan.lanes, value_of(plan.lanes), value_of(plan.poolings)
     best, worst = extremes.best, extremes.worst
     number = outputs.dtype.type
@@ -92,8 +95,9 @@ def pool(plan, outputs, at, positions, bias, extremes, features, place):
     if wanted & (MAXIMUM | PLACE):
         greatest, index = _largest_of(lanes, largest, where_largest, extremes.scratch)
         if wanted & MAXIMUM:
-            # Of a shapelet, the smallest distance.
-            features[place] = math.sqrt(-greatest) if value_of(plan.shapelets) else greatest
+            if value_of(plan.shapelets):
+                greatest = math.sqrt(-greatest / number(elements))  # the smallest distance
+            features[place] = greatest
             place += 1
         if wanted & PLACE:
             features[place] = index / size

@@ -224,6 +224,7 @@ def _features_task(plan, geometry, series, filters, table, task, tasks):
         for i in range(len(groups)):
             group = _group_of(groups, i)
             positions = _positions(group, lengths[case, group.representation])
+            elements = group.rows * (group.channels_to - group.channels_from)
             _outputs(plan, group, filters, values.shape[2], geometry, room, positions)
             if value_of(plan.poolings) & (WINS | LOSSES):
                 find_extremes(lanes, room.outputs, stride, positions, extremes)
@@ -231,8 +232,8 @@ def _features_task(plan, geometry, series, filters, table, task, tasks):
                 index = i * GROUP + g
                 place = case * table.width + table.first + index * table.per_filter
                 pool(
-                    plan, room.outputs, g * stride, positions, biases[index], extremes,
-                    features, place,
+                    plan, room.outputs, g * stride, positions, biases[index], elements,
+                    extremes, features, place,
                 )  # fmt: skip
 
 
