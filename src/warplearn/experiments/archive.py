@@ -90,9 +90,10 @@ class Standing(NamedTuple):
             and all((name, method) in entries for method in ours)
         ]
         others = list(next(iter(published.values())))
-        theirs = np.array([[published[name][m] for m in others] for name in names])
-        mine = np.array([[entries[name, method].mean for method in ours] for name in names])
-        theirs, mine = theirs.reshape(len(names), -1), mine.reshape(len(names), -1)
+        theirs, mine = np.empty((len(names), len(others))), np.empty((len(names), len(ours)))
+        for row, name in enumerate(names):
+            theirs[row] = [published[name][method] for method in others]
+            mine[row] = [entries[name, method].mean for method in ours]
         for column in theirs.T:  # what is equal up to rounding is equal
             near = np.abs(mine - column[:, None]) < _SAME
             mine = np.where(near, column[:, None], mine)

@@ -10,9 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from warplearn._kernels.drivers import pooling
 from warplearn.base import CheckedState
 from warplearn.documentation import with_parameters_of
 from warplearn.registry import choose
+
+# Of filters, in the order of their features.
+POOLINGS = {
+    "share": pooling.SHARE,
+    "max": pooling.MAXIMUM,
+    "wins": pooling.WINS,
+    "losses": pooling.LOSSES,
+}
 
 
 @dataclass(repr=False, eq=False, kw_only=True)

@@ -37,6 +37,14 @@ from warplearn.series.collection import SeriesCollection
 
 __all__ = ["ElasticShapelets", "Shapelet"]
 
+# In the order of the features of a shapelet.
+POOLINGS = {
+    "share": pooling.SHARE,
+    "min": pooling.MAXIMUM,
+    "place": pooling.PLACE,
+    "wins": pooling.WINS,
+    "losses": pooling.LOSSES,
+}
 _QUANTILES = 0.05, 0.1  # of the distances within the class, between which a threshold is drawn
 
 
@@ -138,13 +146,7 @@ class ElasticShapelets(SlidingFeatures):
     _shapelets = True
     # All features are between 0 and about 1.
     least_scale: ClassVar[float] = 0.02
-    _poolings: ClassVar[Mapping[str, int]] = {
-        "share": pooling.SHARE,
-        "min": pooling.MAXIMUM,
-        "place": pooling.PLACE,
-        "wins": pooling.WINS,
-        "losses": pooling.LOSSES,
-    }
+    _poolings: ClassVar[Mapping[str, int]] = POOLINGS
     _rows_of_groups: ClassVar[tuple[str, ...]] = (
         *SlidingFeatures._rows_of_groups,
         "sources_",

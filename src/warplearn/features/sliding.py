@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 from warplearn._kernels.drivers import windows
 from warplearn._kernels.drivers.slide import GROUP
 from warplearn._kernels.drivers.windows import Matrices, pooled_outputs
-from warplearn.base import check_fitted_array, check_fitted_count, check_series
+from warplearn.base import check_array_of, check_fitted_array, check_fitted_count, check_series
 from warplearn.features.representations import REPRESENTATIONS, Array, within
 from warplearn.features.settings import WindowSettings, check_names, positive_integers
 from warplearn.series.chunks import chunks
@@ -167,6 +167,10 @@ class SlidingFeatures(TransformerMixin, WindowSettings, metaclass=ABCMeta):
 
     def standardized(self, X: SeriesCollection) -> Standardized:
         """Represent and standardize series, for `pooled`."""
+        if not isinstance(X, SeriesCollection) or X.n_channels != self.n_channels_in_:
+            raise ValueError(
+                f"X must be a SeriesCollection of {self.n_channels_in_} channel(s), got {X!r}"
+            )
         shape = (len(X), len(self._distinct), X.n_channels, X.max_length)
         values, lengths = np.empty(shape, np.float32), np.empty(shape[:2], np.int64)
         for r, (represented, ends) in enumerate(self._represent(X)):
@@ -326,9 +330,12 @@ class SlidingFeatures(TransformerMixin, WindowSettings, metaclass=ABCMeta):
         check_fitted_count(self, "n_features_in_")
         n_channels = check_fitted_count(self, "n_channels_in_")
         representations = len(self._distinct)
-        check_fitted_array(self, "means_", (representations, n_channels))
-        if not (check_fitted_array(self, "scales_", (representations, n_channels)) > 0).all():
-            raise ValueError("scales_ must be positive")
+        shape = (representations, n_channels)
+        for name, least in (("means_", -np.inf), ("scales_", 0.0)):
+            # Differences of numbers at the limit are beyond it.
+            values = check_array_of(getattr(self, name, None), name, shape, finite=False)
+            if not ((values > least) & (values < np.inf)).all():
+                raise ValueError(f"{name} must be finite" + " and positive" * (least == 0))
         groups = check_fitted_array(self, "groups_", (None, windows.COLUMNS), "i")
         columns = check_fitted_array(self, "elasticities_", (len(groups),), "i")
         channels = check_fitted_array(self, "channels_", (None,), "i")

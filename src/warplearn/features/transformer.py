@@ -19,13 +19,13 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from warplearn._kernels.drivers import pooling, windows
+from warplearn._kernels.drivers import windows
 from warplearn._kernels.drivers.slide import GROUP
 from warplearn._kernels.drivers.windows import centre_columns, window_outputs
 from warplearn.base import check_series
 from warplearn.documentation import with_parameters_of
 from warplearn.features.representations import Array
-from warplearn.features.settings import FilterSettings
+from warplearn.features.settings import POOLINGS, FilterSettings
 from warplearn.features.sliding import SlidingFeatures
 from warplearn.series.collection import SeriesCollection
 
@@ -90,12 +90,7 @@ class ElasticFeatures(FilterSettings, SlidingFeatures):
 
     _item = "filter"
     _shapelets = False
-    _poolings: ClassVar[Mapping[str, int]] = {
-        "share": pooling.SHARE,
-        "max": pooling.MAXIMUM,
-        "wins": pooling.WINS,
-        "losses": pooling.LOSSES,
-    }
+    _poolings: ClassVar[Mapping[str, int]] = POOLINGS
 
     def fit(self, X: Any, y: Any = None) -> ElasticFeatures:
         """Draw the filters; scales, dilations and biases depend on the training series.
