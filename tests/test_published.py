@@ -112,7 +112,7 @@ def test_the_command_goes_on_where_it_was(folder, tmp_path):
     both = CliRunner().invoke(cli.application(), [*command, "--json", "--quiet"])
     assert both.exit_code == 0, both.output
     assert file.read_text().startswith(done)
-    assert sum(json.loads(line)["kind"] == "trial" for line in file.read_text().splitlines()) == 2
+    assert sum(json.loads(line)["kind"] == "row" for line in file.read_text().splitlines()) == 2
     entries = json.loads(both.stdout)["entries"]
     assert {entry["dataset"] for entry in entries} == {"BirdChicken", "GunPoint"}
     assert entries[0]["published"]["HC2"] >= 0

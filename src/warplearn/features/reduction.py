@@ -27,7 +27,6 @@ of cases.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate as accumulated
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -161,7 +160,7 @@ class Basis(NamedTuple):
     @property
     def first_groups(self) -> list[int]:
         """The number of the first group of each transformer, and of all groups."""
-        return [0, *accumulated(len(each.groups_) for each in self.transformers)]
+        return [0, *np.cumsum([len(each.groups_) for each in self.transformers]).tolist()]
 
     @property
     def n_features(self) -> int:

@@ -32,7 +32,7 @@ from warplearn.base import check_fitted_array, check_labels, check_series
 from warplearn.documentation import with_parameters_of
 from warplearn.features.representations import Array
 from warplearn.features.settings import WindowSettings
-from warplearn.features.sliding import SlidingFeatures
+from warplearn.features.sliding import SlidingFeatures, Standardized
 from warplearn.series.collection import SeriesCollection
 
 __all__ = ["ElasticShapelets", "Shapelet"]
@@ -193,8 +193,7 @@ class ElasticShapelets(SlidingFeatures):
             )
             sources, targets = which.reshape(2, -1, GROUP)
             standardized = self.standardized(X[distinct])
-            for group, cases, at in zip(range(of.start, of.stop), sources, places[of], strict=True):
-                self._cut(group, *standardized, cases, at)
+            self._cut(np.arange(of.start, of.stop), standardized, sources, places[of])
             outputs, positions = window_outputs(
                 self._matrices(of, biases=False), *standardized, targets
             )
@@ -203,28 +202,43 @@ class ElasticShapelets(SlidingFeatures):
             ordered = np.sort(outputs, axis=2)
             self.biases_[of] = np.take_along_axis(ordered, at[..., None], axis=2)[..., 0]
 
-    def _cut(self, group: int, values: Array, lengths: Array, cases: Array, at: Array) -> None:
-        """Cut the shapelets of a group out of some series, at relative positions."""
-        row = self.groups_[group]
-        rows, dilation, r = row[windows.ROWS], row[windows.DILATION], row[windows.REPRESENTATION]
-        columns, length = self.elasticities_[group], lengths[cases, r]
-        first = (at * np.maximum(1, length - (rows + columns - 2) * dilation)).astype(np.int64)
-        self.positions_[group] = first
-        steps = np.arange(rows)[:, None] + np.arange(columns)  # (row, column)
-        index = first[:, None, None] + dilation * steps
-        if columns > 1:  # a later column may end behind the series
-            index = np.minimum(index, np.maximum(length[:, None, None] - 1, index[:, :, :1]))
-        picked = values[cases][:, r, self._channels_of(group)]  # (shapelet, channel, time)
-        picked = np.pad(picked, [(0, 0), (0, 0), (0, max(0, index.max() + 1 - picked.shape[2]))])
-        cut = np.take_along_axis(picked[..., None], index[:, None].reshape(GROUP, 1, -1, 1), axis=2)
-        cut = cut.reshape(GROUP, -1, rows, columns)
-        if row[windows.NORMALIZED]:
-            own = cut[..., :1]
-            cut = (cut - own.mean(axis=2, keepdims=True)) / np.sqrt(
-                own.var(axis=2, keepdims=True) + LEAST_VARIANCE
-            )
-        halves = cut.reshape(2, GROUP // 2, -1, rows, columns)
-        self._weights_of(group)[...] = halves.transpose(0, 3, 2, 4, 1)
+    def _cut(
+        self, groups: NDArray[np.int64], standardized: Standardized, cases: Array, places: Array
+    ) -> None:
+        """Cut shapelets out of the series `cases` at relative positions, those of a shape at once.
+
+        Parameters
+        ----------
+        groups : array of int
+            Of the same elasticity.
+        standardized : Standardized
+        cases, places : arrays (groups, 8)
+        """
+        table = self.groups_[groups]
+        n_channels = table[:, windows.CHANNELS_TO] - table[:, windows.CHANNELS_FROM]
+        same = [windows.ROWS, windows.REPRESENTATION, windows.NORMALIZED]
+        shapes = np.column_stack([table[:, same], n_channels])
+        for shape in np.unique(shapes, axis=0):
+            members = np.flatnonzero((shapes == shape).all(axis=1))
+            rows, representation, normalized, _ = shape
+            chosen, steps = groups[members], np.arange(rows)[:, None]
+            steps = steps + np.arange(self.elasticities_[chosen[0]])  # (row, column)
+            dilation = self.groups_[chosen, windows.DILATION, None, None, None]
+            length = standardized.lengths[cases[members], representation]
+            room = np.maximum(1, length - dilation[..., 0, 0] * steps[-1, -1])
+            first = (places[members] * room).astype(np.int64)
+            self.positions_[chosen] = first
+            index = first[..., None, None] + dilation * steps  # (group, shapelet, row, column)
+            last = np.maximum(length[..., None, None] - 1, index[..., :1])
+            index = np.minimum(index, last)  # a later column may end behind the series
+            channels = np.stack([self._channels_of(group) for group in chosen])
+            cut = _taken(standardized.values[:, representation], cases[members], channels, index)
+            if normalized:
+                cut = _normalized(cut)
+            halves = cut.reshape(len(chosen), 2, GROUP // 2, *cut.shape[2:])
+            weights = halves.transpose(0, 1, 4, 3, 5, 2).reshape(len(chosen), -1)
+            starts = self.groups_[chosen, windows.WEIGHTS_FROM, None]
+            self.weights_[starts + np.arange(weights.shape[1])] = weights
 
     def _check_state(self, whole: bool = False) -> None:
         super()._check_state(whole)
@@ -262,6 +276,25 @@ class ElasticShapelets(SlidingFeatures):
             int(self.sources_[group, place]),
             int(self.positions_[group, place]),
         )
+
+
+def _taken(values: Array, cases: Array, channels: Array, index: Array) -> Array:
+    """Elements (group, shapelet, channel, row, column) of series (cases, channels, time).
+
+    Behind their end, series are continued by zeros.
+    """
+    time = values.shape[2]
+    at = np.minimum(index, time - 1)[:, :, None]
+    picked = values[cases[..., None, None, None], channels[:, None, :, None, None], at]
+    return np.where(index[:, :, None] < time, picked, 0)
+
+
+def _normalized(cut: Array) -> Array:
+    """Normalize shapelets (..., row, column) as windows are, by their first column."""
+    own = cut[..., :1]
+    deviation = np.sqrt(own.var(axis=-2, keepdims=True) + LEAST_VARIANCE)
+    normalized: Array = (cut - own.mean(axis=-2, keepdims=True)) / deviation
+    return normalized
 
 
 def _others(
