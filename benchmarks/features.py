@@ -68,6 +68,9 @@ def _aeon(name: str) -> Callable[[int], Any]:
 
 METHODS: dict[str, Callable[[int], Any]] = {
     "elastic": lambda seed: ElasticFeatureClassifier(random_state=seed, n_jobs=1),
+    "elastic filters": lambda seed: ElasticFeatureClassifier(
+        n_shapelets=0, random_state=seed, n_jobs=1
+    ),
     "elastic fast": lambda seed: ElasticFeatureClassifier(2000, random_state=seed, n_jobs=1),
     "elastic m=1": lambda seed: ElasticFeatureClassifier(
         10_000, elasticities=(1,), n_shapelets=0, random_state=seed, n_jobs=1
@@ -199,6 +202,9 @@ def _verdicts(names: list[str], rows: list[dict[str, Any]]) -> None:
     for peer in ("ROCKET", "MiniRocket"):
         if (theirs := column(peer)) is not None:
             at_most(f"mean error less that of {peer}", (ours - theirs)[:, 0].mean(), 0)
+    if (filters := column("elastic filters")) is not None:
+        at_most("mean error less that of filters alone", (ours - filters)[:, 0].mean(), 0)
+        at_most("times the time of filters alone", ours[:, 1].sum() / filters[:, 1].sum(), 2.5)
     if fast is not None and (theirs := column("MiniRocket")) is not None:
         at_most("fast: mean error less that of MiniRocket", (fast - theirs)[:, 0].mean(), 0)
         ratio = theirs[:, 1].sum() / fast[:, 1].sum()
