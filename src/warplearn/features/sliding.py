@@ -99,6 +99,8 @@ class SlidingFeatures(TransformerMixin, WindowSettings, metaclass=ABCMeta):
     _item: ClassVar[str]  # what a matrix is called
     _shapelets: ClassVar[bool]  # the local score: a squared difference, or a product
     _poolings: ClassVar[Mapping[str, int]]  # names, in the order of the features of a matrix
+    # Fitted attributes with a row for each group.
+    _rows_of_groups: ClassVar[tuple[str, ...]] = ("groups_", "elasticities_", "biases_")
     # Deviation that regressions add to that of each feature, so that features which hardly differ
     # between training series have little influence.
     least_scale: ClassVar[float] = 0.0
@@ -419,6 +421,3 @@ class SlidingFeatures(TransformerMixin, WindowSettings, metaclass=ABCMeta):
         sizes = [len(each) for each in weights]
         smaller.groups_[:, windows.WEIGHTS_FROM] = np.cumsum(sizes) - sizes
         return smaller
-
-    # Fitted attributes with a row for each group.
-    _rows_of_groups: ClassVar[tuple[str, ...]] = ("groups_", "elasticities_", "biases_")
