@@ -184,11 +184,28 @@ def available(directory: StrPath | None = None) -> dict[str, str]:
     """
     found = {**dict.fromkeys(BUNDLED, "bundled"), **dict.fromkeys(BUILT_IN, "built-in")}
     for place, folder in _places(directory):
-        for file in sorted([*folder.glob("*_T*"), *folder.glob("*/*_T*")]):
-            match = _FILE.fullmatch(file.stem)
-            if match and file.suffix.lower() in READERS and file.is_file():
-                found.setdefault(match["name"], place)
+        for name in _names_in(folder):
+            found.setdefault(name, place)
     return found
+
+
+def in_files(directory: StrPath | None = None) -> list[str]:
+    """The names of the data sets whose files are in a folder, sorted.
+
+    Without a folder, those in all folders where `load` looks.
+    """
+    places = [folder for _, folder in _places(directory)]
+    return sorted(
+        {name for folder in places[: 1 if directory else None] for name in _names_in(folder)}
+    )
+
+
+def _names_in(folder: Path) -> Iterator[str]:
+    """The names of the data sets whose files are in a folder, or in folders there."""
+    for file in sorted([*folder.glob("*_T*"), *folder.glob("*/*_T*")]):
+        match = _FILE.fullmatch(file.stem)
+        if match and file.suffix.lower() in READERS and file.is_file():
+            yield match["name"]
 
 
 def _find(name: str, splits: tuple[str, ...], directory: StrPath | None) -> list[Path] | None:
