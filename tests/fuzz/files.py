@@ -195,6 +195,22 @@ def cut(rng: np.random.Generator) -> None:
     assert set(found.X.lengths.tolist()) == {columns}, f"a row was cut: {content[-40:]!r}"
 
 
+def line_ends(rng: np.random.Generator) -> None:
+    """Lines may end as on Windows, but not with a carriage return alone."""
+    suffix = choice(rng, (".tsv", ".txt", ".csv", ".ts", ".arff"))
+    content = originals()[suffix][0]
+    alone = rng.random() < 0.5
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / f"Two_TRAIN{suffix}"
+        file.write_bytes(content.replace(b"\n", b"\r" if alone else b"\r\n"))
+        try:
+            found = datasets.read(file)
+        except MalformedFileError:
+            assert alone, f"{suffix} was refused"
+            return
+    assert not alone, f"{suffix} was taken as {found.X!r}"
+
+
 def identifiers(rng: np.random.Generator) -> None:
     """Each identifier is a series, however many digits it has; one that is missing is refused."""
     count = int(rng.integers(2, 5))
@@ -295,5 +311,6 @@ def folders(rng: np.random.Generator) -> None:
 
 CASES: dict[str, Case] = {
     "readers": readers, "readers again": readers, "every suffix": every_suffix, "cut": cut,
+    "line ends": line_ends,
     "labels": labels, "identifiers": identifiers, "folders": folders, "written": written,
 }  # fmt: skip

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import naive
 import numpy as np
 
 import warplearn
-from warplearn.elastic.bands import band_of
 
 from .calls import CALLS
 from .contract import Case, choice, close, outcome, refused
@@ -17,13 +17,15 @@ from .inputs import collection, hostile, in_some_form, kind_of, values
 
 def some_band(rng: np.random.Generator) -> Any:
     """A band, often none; some leave no path."""
-    return choice(rng, (None, None, 0, 1, 3, 0.2, "30%", 2**70))
+    return choice(rng, (None, None, 0, 1, 3, 0.2, "30%", 2**56, sys.maxsize, 2**70))
 
 
 def for_reference(band: Any, k: int, m: int) -> Any:
-    """A band as the references take it, a radius in cells."""
-    found = band_of(band, max(k, m))
-    return None if found is None else max(found.cells, naive.radius_in_cells(k, m, found.share))
+    """A band as the references take it, a radius in cells; the library is not asked."""
+    if band is None or isinstance(band, int):
+        return band
+    share = float(band[:-1]) / 100 if isinstance(band, str) else band
+    return naive.radius_in_cells(k, m, share)
 
 
 def reference(x: Any, y: Any, band: Any, cost: str) -> float | None:
