@@ -178,6 +178,13 @@ CALLS: dict[str, Callable[[np.random.Generator], Call]] = {
         warplearn.Alphabet("abc").encode, {"sequences": ["ab", "c"]},
     ),
     "warplearn.explain": lambda rng: (warplearn.explain, _explained(rng) | {"width": 2}),
+    "warplearn.to_c": lambda rng: (
+        warplearn.to_c,
+        {
+            "model": _fitted("ElasticPerceptron"), "name": "model", "numbers": "int16", "limit": 3.0,
+            "max_bytes": 2**20,
+        }, "instance",
+    ),
     "warplearn.explanation.occlude": lambda rng: (occlude, _explained(rng) | {"width": 2}),
     "warplearn.explanation.decision_values": lambda rng: (decision_values, _explained(rng)),
     "warplearn.series.fit_length": lambda rng: (

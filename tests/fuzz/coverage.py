@@ -24,6 +24,7 @@ NOT_FUZZED = {
     "warplearn.datasets.available": "lists a folder",
     "warplearn.datasets.cache_folder": "takes nothing",
     "warplearn.datasets.download": "asks a server: tests/test_archive.py has hostile ones",
+    "warplearn.datasets.in_files": "lists a folder",
     "warplearn.datasets.is_file": "asks the file system",
     "warplearn.series.common_dtype": "takes collections only",
     "warplearn.mean.Averaging": "a setting without parameters",
