@@ -26,13 +26,14 @@ from warplearn.documentation import with_parameters_of
 from warplearn.features.base import FeatureModel
 from warplearn.features.reduction import Cases
 from warplearn.features.representations import Array
+from warplearn.sliding import Slides
 
 __all__ = ["ElasticFeatureClassifier", "ElasticFeatureRegressor"]
 
 
 @with_parameters_of(FeatureModel)
 @dataclass(repr=False, eq=False, kw_only=True)
-class ElasticFeatureClassifier(ClassifierMixin, FeatureModel):
+class ElasticFeatureClassifier(Slides, ClassifierMixin, FeatureModel):
     """Ridge classifier on random elastic features.
 
     Parameters

@@ -14,6 +14,7 @@ from warplearn.base import check_fitted_classes
 from warplearn.documentation import with_parameters_of
 from warplearn.linear_model.base import ElasticLinearModel
 from warplearn.linear_model.polarity import Polarity
+from warplearn.sliding import Slides
 from warplearn.training.data import TrainingSet
 from warplearn.training.estimator import GradientEstimator
 from warplearn.training.losses import LeastSquares, Logistic, Margin, Softmax
@@ -22,7 +23,7 @@ from warplearn.training.supervised import TrainedClassifier
 
 @with_parameters_of(GradientEstimator)
 @dataclass(repr=False, eq=False, kw_only=True)
-class ElasticLinearClassifier(TrainedClassifier, ElasticLinearModel):
+class ElasticLinearClassifier(Slides, TrainedClassifier, ElasticLinearModel):
     """What elastic linear classifiers share.
 
     Parameters
