@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -71,3 +72,10 @@ class Slides:
         if not results:
             raise ValueError(f"signal must have at least window={length} samples, got fewer")
         return np.concatenate(results)
+
+    def decider(self, length: int) -> Callable[[SeriesCollection], NDArray[Any]]:
+        """What gives decision values of series of one length, called very often.
+
+        A model that checks its state in `decision_function` may do so here, once for all calls.
+        """
+        return self.decision_function  # type: ignore[attr-defined]

@@ -22,11 +22,11 @@ BRIEF = {
     "random_state": 0, "max_iter": 2, "mean_iter": 1, "n_clusters": 2, "n_filters": 24,
     "grid": (2, 1), "hidden_layer_sizes": (3,), "n_init": 1,
 }  # fmt: skip
-# PyTorch takes its time, and a search is its estimator.
+# PyTorch takes its time, a search is its estimator, and a detector takes recordings.
 NAMES = sorted(
     name
     for name, entry in catalogue.ESTIMATORS.items()
-    if entry.task != "search" and not entry.module.startswith("warplearn.torch")
+    if entry.task not in ("search", "detect") and not entry.module.startswith("warplearn.torch")
 )
 METHODS = ("predict", "decision_function", "predict_proba", "transform", "score_samples", "explain")
 
