@@ -37,6 +37,7 @@ ESTIMATORS: dict[str, Entry] = {
     "ElasticAgglomerative": Entry("warplearn.cluster.trees", "cluster", "tree"),
     "ElasticConvNetClassifier": Entry("warplearn.torch.classifier", "classify", public=False),
     "ElasticDetector": Entry("warplearn.detection.detector", "detect"),
+    "ElasticEarlyClassifier": Entry("warplearn.detection.early", "detect"),
     "ElasticEmbedding": Entry("warplearn.embedding", "transform"),
     "ElasticFeatureClassifier": Entry("warplearn.features.models", "classify", "features"),
     "ElasticFeatureRegressor": Entry("warplearn.features.models", "regress"),
