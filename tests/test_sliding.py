@@ -129,6 +129,9 @@ def test_models_of_every_kind(data, signal, model, classes):
     windows = cut(signal)
     assert model.slide(signal) == pytest.approx(model.decision_function(windows), abs=2e-5)
     assert model.slide(signal, method="predict").tolist() == model.predict(windows).tolist()
+    decide = model.decider(LENGTH)
+    collection = SeriesCollection.windows(signal, LENGTH)
+    assert decide(collection) == pytest.approx(model.slide(signal), rel=1e-12)
 
 
 def test_channels_and_shorter_windows(rng):

@@ -42,6 +42,7 @@ from warplearn.features.representations import Array
 from warplearn.features.settings import FilterSettings
 from warplearn.features.solution import finish
 from warplearn.features.transformer import ElasticFeatures
+from warplearn.series.collection import SeriesCollection
 from warplearn.series.convert import to_floats
 
 DEFAULT_ALPHAS = tuple(float(10.0**exponent) for exponent in np.arange(-5, 2.0, 0.5))
@@ -249,8 +250,14 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
         """Predictions (cases, targets) of a block of series at a time."""
         check_is_fitted(self)
         self._check_state()
-        collection, features = check_series(self, X, reset=False), self.features_
-        parts = self._predicting_parts()
+        collection = check_series(self, X, reset=False)
+        return self._blocks_by(self._predicting_parts(), collection)
+
+    def _blocks_by(
+        self, parts: list[tuple[Array, Array]], collection: SeriesCollection
+    ) -> Iterator[Array]:
+        """Predictions of a block of checked series at a time, by groups and their coefficients."""
+        features = self.features_
         width = features.features_per_group * len(features.groups_)
         step = max(1, _BLOCK_BYTES // (4 * width))
         for start in range(0, len(collection), step):
