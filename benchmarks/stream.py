@@ -34,7 +34,6 @@ SETS = (
     "ECG200", "Plane", "Trace", "ECGFiveDays", "SyntheticControl", "Wafer",
 )  # fmt: skip
 LENGTH, COLUMNS = 150, 15
-_EVENTS = 200  # of a test recording, at most
 _TEMPLATES = 100  # training series that subsequence DTW looks for, at most
 _DETECTORS = {
     "features": None,
@@ -217,18 +216,18 @@ class _Row(NamedTuple):
     rate: float
 
 
-def _compare(name: str) -> dict[str, _Row]:
+def _compare(name: str, n_events: int) -> dict[str, _Row]:
     train, test = datasets.load(name, "train"), datasets.load(name, "test")
     classes, codes = np.unique(train.y, return_inverse=True)
     recording = make_recording(train.X, codes, random_state=0)
     events = np.searchsorted(classes, test.y)
-    signal, events = make_recording(test.X, events, n_events=_EVENTS, random_state=1)
+    signal, events = make_recording(test.X, events, n_events=n_events, random_state=1)
     rows = {}
     for method, estimator in _DETECTORS.items():
         detector = ElasticDetector(estimator, random_state=0)
         detector.fit(recording.signal.astype(np.float32), recording.events)
         single = signal.astype(np.float32)
-        rows[method] = _row(lambda d=detector, s=single: d.detect(s), signal, events, train, 3)
+        rows[method] = _row(lambda d=detector, s=single: d.detect(s), signal, events, train, 4)
     order = np.random.default_rng(0).permutation(len(codes))[:_TEMPLATES]
     templates = _Templates(train.X.values[order, :, 0].astype(np.float64), codes[order])
     threshold, exact = _threshold(templates, len(classes)), signal.astype(np.float64)
@@ -245,17 +244,19 @@ def _compare(name: str) -> dict[str, _Row]:
 
 
 def _row(detect: Callable[[], Any], signal: Any, events: Any, train: Any, repeats: int) -> _Row:
-    metrics = event_metrics(detect(), events)
-    begin = time.perf_counter()
+    """The best time of some calls; subsequence DTW takes so long that one will do."""
+    times = []
     for _ in range(repeats):
-        detect()
-    seconds = (time.perf_counter() - begin) / repeats
-    return _Row(metrics.f1, metrics.mean_delay / train.X.max_length, len(signal) / seconds)
+        begin = time.perf_counter()
+        found = detect()
+        times.append(time.perf_counter() - begin)
+    metrics = event_metrics(found, events)
+    return _Row(metrics.f1, metrics.mean_delay / train.X.max_length, len(signal) / min(times))
 
 
-def detection(names: list[str]) -> None:
+def detection(names: list[str], n_events: int) -> None:
     print(
-        f"\nDetection in recordings of at most {_EVENTS} test series.  Subsequence DTW looks for "
+        f"\nDetection in recordings of at most {n_events} test series.  Subsequence DTW looks for "
         f"all training series (at most {_TEMPLATES})."
     )
     methods = (*_DETECTORS, "tslearn", "dtaidistance")
@@ -266,12 +267,13 @@ def detection(names: list[str]) -> None:
     )
     table = {}
     for name in names:
-        rows = table[name] = _compare(name)
+        rows = table[name] = _compare(name, n_events)
         cells = "".join(f"{rows[m].f1:18.3f} {rows[m].rate:11,.0f}" for m in methods[:3])
         print(f"  {name:<22s}{cells}{rows['dtaidistance'].rate:15,.0f}", flush=True)
     for method in _DETECTORS:
         f1 = [rows[method].f1 - rows["tslearn"].f1 for rows in table.values()]
-        faster = [
+        faster = [rows[method].rate / rows["tslearn"].rate for rows in table.values()]
+        fastest = [
             rows[method].rate / max(rows["tslearn"].rate, rows["dtaidistance"].rate)
             for rows in table.values()
         ]
@@ -284,11 +286,10 @@ def detection(names: list[str]) -> None:
             f"{delay:.2f} lengths after the end of an event on average"
         )
         at_least(f"  {method}: mean F1, gain", mean - baseline, 0)
-        at_least(
-            f"  {method}: times as fast as the faster peer, median", float(np.median(faster)), 20
-        )
-        at_least(f"  {method}: times as fast as the faster peer, least", min(faster), 20)
-        at_least(f"  {method}: sets with F1 as good and 20 times as fast", both, min(6, len(names)))
+        at_least(f"  {method}: times as fast as tslearn, least", min(faster), 20)
+        at_least(f"  {method}: as the faster of the two, median", float(np.median(fastest)), 20)
+        at_least(f"  {method}: as the faster of the two, least", min(fastest), 20)
+        at_least(f"  {method}: sets with F1 as good, 20 times as fast", both, min(6, len(names)))
 
 
 def main(arguments: list[str]) -> None:
@@ -297,6 +298,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--push", action="store_true", help="only the rate and latency of push")
     parser.add_argument("--detection", action="store_true", help="only the comparison of detectors")
     parser.add_argument("--sets", nargs="+", default=list(SETS), help="for the comparison")
+    parser.add_argument("--events", type=int, default=200, help="of a test recording, at most")
     options = parser.parse_args(arguments)
     every = not (options.windows or options.push or options.detection)
     registers = f"code for registers of {TARGET.register_bytes} bytes"
@@ -306,4 +308,4 @@ def main(arguments: list[str]) -> None:
     if options.push or every:
         pushes()
     if options.detection or every:
-        detection(options.sets)
+        detection(options.sets, options.events)

@@ -421,7 +421,7 @@ def test_wrong_attributes_are_named(detector, test_signal, attribute, wrong, mes
         ({"normalize": "z"}, "normalize must be one of"),
         ({"threshold": "best"}, "threshold must be a number or 'cv', got 'best'"),
         ({"threshold": np.nan}, "threshold must be a number or 'cv', got nan"),
-        ({"hysteresis": -1}, "hysteresis must be a number of at least 0, got -1"),
+        ({"hysteresis": -1}, "hysteresis must be a number from 0 to .*, got -1"),
         ({"refractory": -1}, "refractory must be an integer of at least 0"),
         ({"max_gap": None}, "max_gap must be an integer of at least 0, got None"),
         ({"mining": -1}, "mining must be an integer of at least 0"),

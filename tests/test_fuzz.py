@@ -3,7 +3,7 @@
 import pytest
 from fuzz import running
 
-COUNTS = {"functions": 300, "estimators": 150, "files": 600, "models": 150}
+COUNTS = {"functions": 300, "estimators": 150, "files": 600, "models": 150, "recordings": 200}
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ import numpy as np
 
 from .contract import Case
 
-FAMILIES = ("functions", "estimators", "files", "models")
+FAMILIES = ("functions", "estimators", "files", "models", "recordings")
 LONGEST = 300.0  # seconds of a case, in which it may have to compile
 
 

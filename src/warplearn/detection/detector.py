@@ -13,11 +13,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from warplearn.base import (
+    LARGEST_PARAMETER,
     CheckedState,
     check_array_of,
     check_fitted_array,
     check_fitted_count,
     check_labels,
+    check_not_negative,
 )
 from warplearn.detection.events import Labelled, Rule, Table, read_events
 from warplearn.detection.online import Detection, DetectionStream, check_count
@@ -202,7 +204,7 @@ class ElasticDetector(CheckedState, BaseEstimator):
         window = int(np.median(lengths)) if self.window is None else int(self.window)
         examples = Examples.of(samples, events, labels + 1, window, self.normalize)
         estimator = _default_estimator() if self.estimator is None else self.estimator
-        if self.threshold == "cv":
+        if isinstance(self.threshold, str):  # "cv"
             stride = self._stride(window)
             scored = out_of_fold(estimator, examples, events, self.cv, self.mining, stride, rng)
             truth = Labelled(events.start, events.end, labels)
@@ -311,12 +313,12 @@ class ElasticDetector(CheckedState, BaseEstimator):
             if not (value is None and name in ("window", "stride", "refractory")):
                 check_count(value, name, least)
         check_normalize(self.normalize)
-        real = isinstance(self.threshold, Real) and not isinstance(self.threshold, bool)
-        if self.threshold != "cv" and not (real and np.isfinite(float(self.threshold))):
-            raise ValueError(f"threshold must be a number or 'cv', got {self.threshold!r}")
-        real = isinstance(self.hysteresis, Real) and not isinstance(self.hysteresis, bool)
-        if not real or not 0 <= self.hysteresis < np.inf:
-            raise ValueError(f"hysteresis must be a number of at least 0, got {self.hysteresis!r}")
+        check_not_negative(self, "hysteresis")
+        given: Any = self.threshold
+        real = isinstance(given, Real) and not isinstance(given, bool)
+        chosen = isinstance(given, str) and given == "cv"
+        if not chosen and not (real and abs(given) <= LARGEST_PARAMETER):
+            raise ValueError(f"threshold must be a number or 'cv', got {given!r}")
 
     def _check_state(self, whole: bool = False) -> None:
         model: Any = getattr(self, "model_", None)

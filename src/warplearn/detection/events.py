@@ -47,7 +47,7 @@ def columns_of(events: Any, name: str) -> list[Any]:
         if missing:
             raise ValueError(f"{name} must have columns {', '.join(wanted)}; it lacks {missing[0]}")
         return [np.asarray(table[column]) for column in wanted]
-    rows: list[Any] = list(table) if hasattr(table, "__iter__") else [None]
+    rows: list[Any] = list(table) if np.iterable(table) else [None]
     if not all(isinstance(row, (list, tuple, np.ndarray)) and len(row) == 3 for row in rows):
         raise ValueError(
             f"{name} must be a table with columns start, end and class, or a list of such "
