@@ -22,6 +22,7 @@ from warplearn.base import (
     check_not_negative,
 )
 from warplearn.detection.events import Labelled, Rule, Table, read_events
+from warplearn.detection.gaps import warn_of_gap
 from warplearn.detection.online import Detection, DetectionStream, check_count
 from warplearn.detection.scores import Readout
 from warplearn.detection.thresholds import choose_threshold, out_of_fold
@@ -195,6 +196,9 @@ class ElasticDetector(CheckedState, BaseEstimator):
         if background is None:
             samples = read_recording(X, "X", gaps=True)
             events = read_events(y, len(samples), "y")
+            gone = np.isnan(samples).any(axis=1)
+            if gone.any():
+                warn_of_gap(int(gone.argmax()), None, 0)
         else:
             samples, events = _assembled(X, y, background, rng)
         if not len(events.start):
