@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from warplearn._kernels.drivers.blocks import pack
 from warplearn._kernels.recursion.forward import Config, Ends, Operands, Work, forward
 from warplearn._kernels.recursion.grid import NO_BAND, Band, lane_limits, room_for_limits
-from warplearn._kernels.simd.arrays import aligned_empty, fill, flat
+from warplearn._kernels.simd.arrays import empty, fill, flat
 from warplearn._kernels.simd.compiling import entry, inner, parallel_entry
 from warplearn._kernels.simd.constants import NO, ZERO, Static, constants, value_of, when
+from warplearn._kernels.simd.numbers import lesser
 from warplearn._kernels.simd.target import lanes_for
 from warplearn._kernels.simd.threads import in_threads, thread_count, worth_threads
 from warplearn._kernels.simd.vector import BATCH, absolute, load, root, splat, store, where
@@ -63,7 +64,7 @@ def _lay_out(lanes, channels, recording, first, filled, begins, block):
     count, d = value_of(lanes), value_of(channels)
     samples, starts, length = recording.samples, recording.starts, recording.length
     for lane in range(count):
-        begins[lane] = starts[first + min(lane, filled - 1)] * d
+        begins[lane] = starts[first + lesser(lane, filled - 1)] * d
     neighbours = d == 1 and filled == count
     for lane in range(1, count):
         neighbours = neighbours and begins[lane] == begins[lane - 1] + 1
@@ -116,20 +117,20 @@ def _slide_task(plan, cost, recording, matrices, units, values, task, tasks):
     config = Config(lanes, BATCH, channels, NO, plan.banded)
     length, m = recording.length, matrices.columns
     windows = len(recording.starts)
-    block = aligned_empty(length * value_of(channels) * count, values)
-    kept, lane_values = aligned_empty(m * count, values), aligned_empty(count, values)
-    last_rows = aligned_empty(count, values)
-    begins, rows = np.empty(count, np.int64), np.empty(count, np.int64)
+    block = empty(length * value_of(channels) * count, values)
+    kept, lane_values = empty(m * count, values), empty(count, values)
+    last_rows = empty(count, values)
+    begins, rows = empty(count, np.int64), empty(count, np.int64)
     fill(last_rows, length - 1)
     fill(rows, length)
     limits = room_for_limits(lanes, plan.banded, length, values)
     band = Band(matrices.band_cells, matrices.band_share)
     when(plan.banded, lane_limits, lanes, band, rows, length, m, limits)
     ends = Ends(last_rows, length, length)
-    work = Work(kept, np.empty(0, np.uint8))
+    work = Work(kept, empty(0, np.uint8))
     for number in range(task, (windows + count - 1) // count, tasks):
         first = number * count
-        filled = min(count, windows - first)
+        filled = lesser(count, windows - first)
         _lay_out(lanes, channels, recording, first, filled, begins, block)
         when(plan.normalized, _normalize, lanes, channels, length, block)
         for unit in range(units):
