@@ -479,6 +479,7 @@ def test_wrong_recordings_are_named(detector, data):
         (3, np.zeros((2, 3)), r"samples must be of 3 stream\(s\) .* got shape \(2, 3\)"),
         (3, 1.0, "samples must be of 3 stream"),
         (1, np.inf, "samples must be finite, but contains infinity"),
+        (1, np.append(np.zeros(2000), np.inf), "samples must be finite"),
         (1, "x", "samples must hold real numbers"),
     ],
 )

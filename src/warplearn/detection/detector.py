@@ -23,6 +23,7 @@ from warplearn.base import (
 )
 from warplearn.detection.events import Labelled, Rule, Table, read_events
 from warplearn.detection.gaps import warn_of_gap
+from warplearn.detection.metrics import event_metrics
 from warplearn.detection.online import Detection, DetectionStream, check_count
 from warplearn.detection.scores import Readout
 from warplearn.detection.thresholds import choose_threshold, out_of_fold
@@ -192,6 +193,7 @@ class ElasticDetector(CheckedState, BaseEstimator):
             A recording without events.  Pieces of it are put between the series.
         """
         self._check_parameters()
+        self.__dict__.pop("cv_f1_", None)  # of an earlier fit
         rng = check_random_state(self.random_state)
         if background is None:
             samples = read_recording(X, "X", gaps=True)
@@ -277,8 +279,6 @@ class ElasticDetector(CheckedState, BaseEstimator):
         y : table of events
             Start, end and class.
         """
-        from warplearn.detection.metrics import event_metrics
-
         return event_metrics(self.detect(X), y).f1
 
     def _detection(self) -> Detection:

@@ -117,7 +117,7 @@ def event_table(
     for row, peak in zip(table, peaks, strict=True):
         duration = int(durations[peak.code])
         start = peak.last + 1 - window + (window - duration) // 2
-        row["start"], row["end"] = start, start + duration
+        row["start"], row["end"] = max(0, start), start + duration
         row["class"], row["score"] = classes[peak.code], peak.score
         row["reported"] = peak.reported
     if streams is not None:

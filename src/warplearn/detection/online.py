@@ -157,7 +157,9 @@ class DetectionStream:
         return self._table(found)
 
     def _push(self, packet: FloatArray) -> Table:
-        """Take new samples (streams, time, channels)."""
+        """Take new samples (streams, time, channels), all or, if one is infinite, none."""
+        if not usable(packet):
+            check_numbers(np.where(np.isnan(packet), packet.dtype.type(0), packet), "samples")
         found: list[tuple[int, Peak]] = []
         room = self._buffer.shape[1] - self._kept
         for start in range(0, packet.shape[1], room):
@@ -193,7 +195,6 @@ class DetectionStream:
 
     def _fill(self, packet: FloatArray) -> NDArray[np.int64]:
         """Fill gaps of a packet, in place, and warn of them."""
-        check_numbers(np.where(np.isnan(packet), packet.dtype.type(0), packet), "samples")
         ages, begins = self._stretches.complete(packet, self._buffer[:, self._end - 1])
         for stream, at in begins[:1]:
             where = None if self.n_streams == 1 else int(stream)
