@@ -14,7 +14,7 @@ from warplearn import (
     SeriesCollection,
 )
 from warplearn._kernels.drivers.evaluate import evaluate
-from warplearn._kernels.drivers.slide import window_scores
+from warplearn._kernels.drivers.recording import window_scores
 from warplearn._kernels.recursion.local import Product, Squared
 from warplearn.series import windows as windows_module
 from warplearn.series.windows import chunks_of, parts_of

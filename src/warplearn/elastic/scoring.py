@@ -7,7 +7,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from warplearn._kernels.drivers.evaluate import evaluate
-from warplearn._kernels.drivers.slide import window_scores
+from warplearn._kernels.drivers.recording import window_scores
 from warplearn.elastic.bands import Band
 from warplearn.series.collection import SeriesCollection
 

@@ -3,7 +3,7 @@
 A recording is one long series.  `WindowSource` says which parts of it are series, and whether each
 is normalized.  It is a source of a `SeriesCollection` (`SeriesCollection.windows`), so that every
 estimator takes windows.  Estimators that score series by the recursion alone never cut them
-(`warplearn._kernels.drivers.slide`).
+(`warplearn._kernels.drivers.recording`).
 
 A recording that does not fit in memory is an iterator of chunks, or a memory map, and is read a
 part at a time (`parts_of`).
