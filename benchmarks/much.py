@@ -80,7 +80,7 @@ def costs(options: argparse.Namespace) -> None:
     X, y = bumps(600)
     model = ElasticFeatureClassifier(4000, random_state=0, n_jobs=1).fit(X[:100], y[:100])
     cases = Cases(SeriesCollection.of(X), np.where(y > 0, 1.0, -1.0)[:, None], np.ones(len(X)))
-    basis = Basis.of(model.features_, cases)
+    basis = Basis.of(model._transformers(), cases)
     sums = accumulate(basis, cases)
     size = sum(array.nbytes for family in sums.families for array in family) / 1e6
     work: dict[str, tuple[Callable[[], Any], int]] = {

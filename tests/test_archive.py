@@ -3,6 +3,8 @@
 import hashlib
 import io
 import socket
+import subprocess
+import sys
 import threading
 import time
 import zipfile
@@ -268,6 +270,43 @@ def test_an_interrupted_download_leaves_nothing_behind(server, cache):
     with pytest.raises(KeyboardInterrupt):
         datasets.download("Good", base=server.base + "/good", progress=stop)
     assert list(cache.iterdir()) == []
+
+
+KILLED = """
+import sys, time, pathlib
+from warplearn import datasets
+
+def stop(came, total):
+    if came:
+        print("came", flush=True)
+        time.sleep(60)
+
+datasets.download("Good", base=sys.argv[1], cache=pathlib.Path(sys.argv[2]), progress=stop)
+"""
+
+
+def killed(server, cache, kill=True):
+    """A process that stands still in the middle of a download."""
+    command = [sys.executable, "-c", KILLED, server.base + "/in_parts", str(cache)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "came\n"
+    if kill:
+        process.kill()
+        process.communicate()
+    return process
+
+
+def test_a_killed_download_is_gone_on_with_and_cleaned_up(server, cache):
+    living = killed(server, cache, kill=False)
+    (kept,) = cache.glob(".download-*")
+    killed(server, cache)
+    assert len(list(cache.glob(".download-*"))) == 2
+    (cache / ".download-Good-new").mkdir()
+    datasets.download("Good", base=server.base + "/in_parts", retries=5)
+    left = {folder.name for folder in cache.glob(".download-*")}
+    with living:
+        living.kill()
+    assert left == {kept.name, ".download-Good-new"}
 
 
 @pytest.mark.parametrize("changes", [False, True])

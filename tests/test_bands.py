@@ -84,13 +84,13 @@ def test_a_band_wider_than_the_grid_is_none_at_all(band, rng):
     assert dtw(x, y, band) == dtw(x, y)
 
 
-@pytest.mark.parametrize("band", [-1, -0.1, np.nan, True, "1", "-5%", "x%", [1], 1j])
+@pytest.mark.parametrize("band", [-1, -0.1, np.nan, np.inf, 1e300, True, "1", "-5%", "x%", [1], 1j])
 def test_bad_bands(band):
     with pytest.raises(ValueError, match="band must be an integer of at least 0"):
         dtw([1.0, 2.0], [1.0, 2.0], band=band)
 
 
-@pytest.mark.parametrize("band", [1.0, np.float32(1), 1.5, np.inf])
+@pytest.mark.parametrize("band", [1.0, np.float32(1), 1.5])
 def test_floats_from_1_on_are_ambiguous(band):
     with pytest.raises(ValueError, match="is ambiguous: write band="):
         dtw([1.0, 2.0], [1.0, 2.0], band=band)

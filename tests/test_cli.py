@@ -863,6 +863,22 @@ def test_library_imports_neither_typer_nor_rich():
     assert shown.stdout == "set()\n"
 
 
+@pytest.mark.parametrize(
+    ("weights", "says"),
+    [({"1": 3.0, "-1": 1.0}, None), ({"2": 3.0}, "class_weight names '2', which is none of the")],
+)
+def test_weights_find_classes_by_their_text(weights, says, tmp_path):
+    """WarpedBumps has integers as labels; keys on the command line are texts."""
+    path = tmp_path / "model.warp"
+    options = ("-p", f"class_weight={json.dumps(weights)}", "-p", "max_iter=2", "-o", str(path))
+    result = run("fit", "WarpedBumps", "-m", "perceptron", *options)
+    assert result.exit_code == (0 if says is None else 1)
+    if says is None:
+        assert warplearn.load(path).class_weight == {1: 3.0, -1: 1.0}
+    else:
+        assert says in words(result)
+
+
 def test_out_of_memory_is_a_sentence(monkeypatch):
     def too_large(*_, **__):
         raise MemoryError("Unable to allocate 18.6 GiB for an array")

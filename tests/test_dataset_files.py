@@ -32,6 +32,9 @@ ARFF = """% a comment
 '1,2,3\\n4,5,6',up
 "7,8,?\\n9,10,?",down
 """
+FLAT_ARFF = (
+    b"@attribute t0 numeric\n@attribute t1 numeric\n@attribute target {1, 2}\n@data\n1,2,1\n"
+)
 GOOD = {
     ".tsv": b"1\t1.5\t2\t3\n-1\t4\t5\tNaN\n",
     ".txt": b"  1.0000000e+00   1.5 2 3\n -1.0000000e+00 4,5 NaN\n",
@@ -235,6 +238,9 @@ def test_writers_check_what_they_are_given(folder):
         (".arff", b"@relation x\n", None, "no line @data"),
         (".arff", b"@data\n1\n", 2, "a comma and a label"),
         (".arff", b"@data\n'1,2,a\n", 2, "not closed"),
+        (".arff", FLAT_ARFF + b"3,2", 6, "2 values, but 3 attributes"),
+        (".arff", FLAT_ARFF + b"3,2,9\n", 6, "label '9' is not one of those in the header: 1, 2"),
+        (".ts", b"@classLabel false\n@data\n1,2\n3", 4, "the file seems to be cut off"),
     ],
 )
 def test_what_is_wrong_and_where(suffix, content, line, problem, folder):
@@ -358,6 +364,12 @@ def test_a_label_that_is_missing_among_arrays(missing, folder):
     np.savez(file, X=np.ones((3, 4)), y=np.array([others, others, missing]))
     with pytest.raises(MalformedFileError, match="case 2: the label is missing"):
         datasets.read(file)
+
+
+def test_a_label_that_is_infinite(folder):
+    np.savez(folder / "Two.npz", X=np.ones((2, 4)), y=[1.0, np.inf])
+    with pytest.raises(MalformedFileError, match="case 1: the label is infinite"):
+        datasets.read(folder / "Two.npz")
 
 
 def test_labels_with_a_byte_0_are_refused(folder):

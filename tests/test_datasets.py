@@ -144,7 +144,7 @@ def test_margin_of_warped_bumps(parameters):
 
 
 def test_warped_bumps_refuses_what_does_not_fit():
-    with pytest.raises(ValueError, match="fit thrice in 20, got \\(8, 10\\)"):
+    with pytest.raises(ValueError, match="fit thrice in the length 20, got \\(8, 10\\)"):
         generators.warped_bumps(2, 20)
 
 

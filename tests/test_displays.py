@@ -159,7 +159,7 @@ def test_elasticity_curve(ax, rng):
     ElasticityCurveDisplay.from_errors([0.0, 0.5, 3.0], errors).plot(ax)
     np.testing.assert_allclose(points(ax.containers[0].lines[0])[:, 1], errors.mean(axis=1))
     assert [label.get_text() for label in ax.get_xticklabels()] == ["0", "0.5", "3"]
-    with pytest.raises(ValueError, match="errors must have 2 rows"):
+    with pytest.raises(ValueError, match="errors must have a row for each"):
         ElasticityCurveDisplay.from_errors([0.0, 0.5], errors)
 
 

@@ -505,11 +505,15 @@ def test_parameters_that_cannot_be_exported(case, parameters, message):
     [
         (DTWNeighborsClassifier(), "DTWNeighborsClassifier cannot be exported"),
         (
-            ElasticFeatureClassifier(4000, random_state=0),
+            ElasticFeatureClassifier(4000, n_shapelets=0, random_state=0),
             r"max_bytes=100,000: drop filters with model.shrink\(X, y, n_filters\), it has 4,000",
         ),
+        (
+            ElasticFeatureClassifier(16, n_shapelets=16, random_state=0),
+            "shapelets cannot be exported: fit the model with n_shapelets=0",
+        ),
     ],
-    ids=["neighbors", "features"],
+    ids=["neighbors", "features", "shapelets"],
 )
 def test_models_that_cannot_be_exported(model, message):
     X, y = loaded("ItalyPowerDemand", "train")

@@ -131,18 +131,15 @@ def test_outputs_are_elastic_inner_products(rng):
     """Window by window, against the public function."""
     X = walks(rng, (4, 40))
     features = ElasticFeatures(48, elasticities=(1, 2, 4), random_state=0).fit(X)
-    values, lengths = features.standardized(SeriesCollection.of(X))
+    standardized = features.standardized(SeriesCollection.of(X))
     for of in features._same_elasticity():
-        m, groups = int(features.elasticities_[of.start]), features.groups_[of]
-        cases = np.arange(len(groups)) % 4
-        got, positions = windows.window_outputs(
-            m, values, lengths, groups, features.channels_, features.weights_, cases
-        )
-        for i, case in enumerate(cases):
-            for g in range(8):
-                ref = outputs_of(features, X[case, None], (of.start + i) * 8 + g)
-                assert len(ref) == positions[i]
-                assert got[i, g, : positions[i]] == pytest.approx(ref, abs=2e-5)
+        cases = rng.integers(4, size=(of.stop - of.start, 8))
+        got, positions = windows.window_outputs(features._matrices(of), *standardized, cases)
+        for (i, g), case in np.ndenumerate(cases):
+            ref = outputs_of(features, X[case, None], (of.start + i) * 8 + g)
+            assert len(ref) == positions[i, g]
+            assert got[i, g, : len(ref)] == pytest.approx(ref, abs=2e-5)
+            assert np.isnan(got[i, g, len(ref) :]).all()
 
 
 def test_a_series_alone_or_among_others(rng):
@@ -358,11 +355,9 @@ def test_classifier_is_a_sum_of_ridge_regressions(rng):
     Y = np.where(y[:, None] == np.arange(3), 1.0, -1.0)
     filters = [features.filter(i) for i in range(96)]
     mean = ref = np.average(Y, axis=0, weights=weights)
-    assert model.factors_.shape == (2, 3)
-    for (row, column), factor in np.ndenumerate(model.factors_):
-        family = [
-            f.matrix.shape[1] == row + 1 and f.representation == names[column] for f in filters
-        ]
+    assert len(model.factors_) == len(model.families_) == 6
+    for name, factor in zip(model.families_, model.factors_, strict=True):
+        family = [name == f"filters, m = {f.matrix.shape[1]}, {f.representation}" for f in filters]
         some = F[:, np.repeat(family, 3)]
         assert some.shape == (40, 96 // 6 * 3)
         one = Ridge(0.01 * some.shape[1]).fit(some, Y, weights)
@@ -381,11 +376,12 @@ def test_factors_find_what_matters(rng):
     steps[y == 1] = steps[y == 1, :1] * (-1) ** np.arange(60)
     X = 5 * walks(rng, (80, 60)) + 2 * steps
     model = ElasticFeatureClassifier(400, random_state=0).fit(X, y)
-    _, differences, second, smooth = model.factors_.sum(axis=0)
+    _, differences, second, smooth = model.factors_.reshape(2, 4).sum(axis=0)
+    assert [name.split(", ")[-1] for name in model.families_[:4]] == list(model.representations)
     assert differences + second > 3 * smooth
     small = model.shrink(X, y, 8)  # one group of filters, and one family with it
-    assert (small.factors_ > 0).sum() == 1
-    assert np.isnan(small.alphas_).sum() == 7
+    assert len(small.factors_) == len(small.families_) == 1
+    assert small.families_[0] in model.families_
 
 
 @pytest.mark.parametrize("classes", [2, 4])

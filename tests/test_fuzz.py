@@ -1,14 +1,21 @@
 """The first cases of each family, briefly; `python -m tests.fuzz` for longer."""
 
 import pytest
-from fuzz import running
+from fuzz import corpus, coverage, defects, files, running
 
-COUNTS = {"functions": 300, "estimators": 150, "files": 600, "models": 150, "recordings": 200}
+from warplearn.datasets.readers import READERS
+
+COUNTS = {
+    "functions": 300, "estimators": 150, "files": 600, "models": 150, "studies": 100, "networks": 60,
+    "clusters": 30, "recordings": 200,
+}  # fmt: skip
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", running.FAMILIES)
 def test_first_cases(family):
+    if not running.can_run(family):
+        pytest.skip(f"needs {running.FAMILIES[family]}")
     for number in range(COUNTS[family]):
         try:
             running.run_case(family, number)
@@ -17,6 +24,33 @@ def test_first_cases(family):
                 error, "add_note"
             ) else None
             raise
+
+
+@pytest.mark.slow
+def test_hostile_model_files():
+    """A part of the corpus; none runs anything, or takes much memory."""
+    counts = corpus.run(every=2000).counts
+    assert counts["refused"] > 400
+    assert counts["loaded"] > 0
+
+
+@pytest.mark.parametrize("name", defects.DEFECTS)
+def test_old_defects_can_be_put_back(name, tmp_path):
+    """`python -m tests.fuzz.defects` shows that they are found."""
+    defect = defects.DEFECTS[name]
+    text = (defects.SOURCE / "warplearn" / defect.file).read_text("utf-8")
+    assert text.count(defect.sound) == 1
+    compile(text.replace(defect.sound, defect.defect), defect.file, "exec")
+    assert defect.family in running.FAMILIES
+
+
+def test_every_public_name_has_cases():
+    """A new name is fuzzed, or `coverage.py` says why it is not."""
+    assert not coverage.missing()
+    assert set(coverage.NOT_FUZZED) <= coverage.public() | {
+        name for name in coverage.NOT_FUZZED if ".dask." in name
+    }
+    assert set(READERS) <= files.suffixes()
 
 
 def test_numbers_of_cases_are_reproducible():

@@ -48,7 +48,7 @@ def problem(rng, count=200, n_filters=64):
     Y = np.where(y[:, None] == np.arange(3), 1.0, -1.0)
     cases = Cases(SeriesCollection.of(X), Y, rng.uniform(0.5, 2, count))
     features = warplearn.ElasticFeatures(n_filters, random_state=0).fit(X)
-    return Basis.of(features, cases), cases
+    return Basis.of((features,), cases), cases
 
 
 def test_samples_do_not_depend_on_chunks():
@@ -67,7 +67,7 @@ def test_sums_are_those_of_all_cases(rng):
     basis, cases = problem(rng)
     got = combine([accumulate(basis, cases.take(slice(0, 70))),
                    accumulate(basis, cases.take(slice(70, 200)))])  # fmt: skip
-    F, w = basis.features.transform(cases.series).astype(float), cases.weights
+    F, w = basis.transformers[0].transform(cases.series).astype(float), cases.weights
     assert got.n_cases == 200
     assert got.weight == pytest.approx(w.sum())
     assert got.targets == pytest.approx(w @ cases.Y)
@@ -297,7 +297,8 @@ def test_factors_of_zero_cost_nothing(rng):
     table = model.coef_.reshape(3, 8, 24)
     table[:, [1, 4]] = 0
     ref = model.features_.transform(X).astype(float) @ model.coef_.T + model.intercept_
-    assert sum(len(groups) for groups, _ in model._predicting_parts()) == 6
+    ((_, parts),) = model._predicting_parts()
+    assert sum(len(groups) for groups, _ in parts) == 6
     assert model.decision_function(X) == pytest.approx(ref, abs=1e-4)
     table[...] = 0
     assert model.decision_function(X) == pytest.approx(np.tile(model.intercept_, (60, 1)))

@@ -441,6 +441,7 @@ def test_longer_series_are_cut_or_resampled_on_request(data):
         ({"1": 100}, "class_weight names '1', which is none of the classes"),
         ({1: -2.0}, r"class_weight\[1\] must be a number from 0 to .*, got -2.0"),
         (3, "class_weight must be None, 'balanced' or a dict, got 3"),
+        ({0: 0, 1: 0.0}, "class_weight must be positive for some of the series X, got {0: 0, 1"),
     ],
 )
 def test_wrong_weights_of_classes_are_named(data, class_weight, message):

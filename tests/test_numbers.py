@@ -24,14 +24,17 @@ LABELLED = [
 def brief(name, **parameters):
     """An estimator that is fitted quickly."""
     cls = catalogue.estimator_class(name)
-    short = {"random_state": 0, "max_iter": 2, "n_clusters": 2, "n_filters": 20, "grid": (2, 1)}
+    short = {
+        "random_state": 0, "max_iter": 2, "n_clusters": 2, "n_filters": 20, "n_shapelets": 16,
+        "grid": (2, 1),
+    }  # fmt: skip
     known = {k: v for k, v in short.items() if k in cls().get_params()}
     return cls(**(known | parameters))
 
 
 def finite_attributes(model):
-    """Fitted arrays of floats, but for the penalties of families that have no features."""
-    arrays = {k: v for k, v in vars(model).items() if isinstance(v, np.ndarray) and k != "alphas_"}
+    """Fitted arrays of floats."""
+    arrays = {k: v for k, v in vars(model).items() if isinstance(v, np.ndarray)}
     return all(np.isfinite(v).all() for v in arrays.values() if v.dtype.kind == "f")
 
 

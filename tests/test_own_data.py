@@ -212,8 +212,8 @@ def test_from_long(long, X):
         ({"id": "nope"}, "id must be a column of id, time, value, class, got 'nope'"),
         ({"value": "class"}, "value must name columns of numbers, 'class' is not"),
         ({"value": []}, "value must name at least one column"),
-        ({"resample": "cubic"}, "resample must be None or one of 'linear'"),
-        ({"missing": "drop"}, "missing must be 'error' or 'interpolate', got 'drop'"),
+        ({"resample": "cubic"}, "resample must be one of .*'linear'"),
+        ({"missing": "drop"}, "missing must be one of .*, got 'drop'"),
     ):
         with pytest.raises(ValueError, match=message):
             SeriesCollection.from_long(
@@ -382,6 +382,38 @@ def test_broken_files(tmp_path):
 
 
 # Data sets.
+
+
+def test_identifiers_are_there_and_exact(tmp_path):
+    """Seven digits are not rounded, and what is missing is no series of its own."""
+    file = tmp_path / "long.csv"
+    rows = [f"{id},{t},{t + 0.5}" for id in ("1000001", "1000002") for t in range(2)]
+    file.write_text("\n".join(["id,time,v", *rows, ""]))
+    assert [x.tolist() for x in datasets.read_csv(file).X] == [[0.5, 1.5]] * 2
+    file.write_text("id,time,v\n1,0,5\n1,1,6\n,0,5\n,1,6\n")
+    with pytest.raises(MalformedFileError, match="line 4: the identifier in column 'id' is miss"):
+        datasets.read_csv(file)
+    file.write_text("id,time,v\n9007199254740993,0,5\n9007199254740992,1,6\n9007199254740992,2,1\n")
+    with pytest.raises(MalformedFileError, match="beyond 2"):
+        datasets.read_csv(file)
+    for ids in ([1.0, 1.0, np.nan], ["a", "a", None]):
+        frame = {"id": np.array(ids), "v": np.ones(3)}
+        with pytest.raises(ValueError, match="column 'id' has no identifier at row 2"):
+            SeriesCollection.from_long(frame, id="id", value="v")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "label,t0,t1,t2\na,1.5,2,3\nb,4,5.5",
+        "a,1.5,2,3\nb,4,5.5,1\na,7",
+        "id,time,v\n1,0,5\n1,1,6\n1,2",
+    ],
+)
+def test_a_table_that_is_cut_off(text, tmp_path):
+    (tmp_path / "cut.csv").write_text(text)
+    with pytest.raises(MalformedFileError, match="the file seems to be cut off"):
+        datasets.read_csv(tmp_path / "cut.csv")
 
 
 def test_data_sets_unpack():

@@ -64,18 +64,19 @@ def of_lone(x, w):
     return value, gradient.reshape(k, m)
 
 
-def of_windows(series, W, dilation):
+def of_windows(series, W, dilation, shapelets=False):
     """Scores (matrices, positions) of the windows of a series, by consecutive positions."""
     count, k, m = W.shape
-    group = np.zeros((1, 7), np.int64)
+    group = np.zeros((1, windows.COLUMNS), np.int64)
     group[0, windows.ROWS], group[0, windows.DILATION] = k, dilation
     group[0, windows.CHANNELS_TO] = 1
-    halves = W.reshape(2, count // 2, k, m).transpose(0, 2, 3, 1)
+    weights = W.reshape(2, count // 2, k, m).transpose(0, 2, 3, 1).ravel()
+    one, none = np.zeros(1, np.int64), np.zeros((0, count), np.float32)
+    matrices = windows.Matrices(m, shapelets, group, one, weights, none)
     outputs, positions = windows.window_outputs(
-        m, series[None, None, None], np.array([[len(series)]]), group,
-        np.zeros(1, np.int64), np.ascontiguousarray(halves).ravel(), np.zeros(1, np.int64),
-    )  # fmt: skip
-    return outputs[0, :, : positions[0]]
+        matrices, series[None, None, None], np.array([[len(series)]]), np.zeros((1, 8), np.int64)
+    )
+    return outputs[0, :, : positions[0, 0]]
 
 
 def whole(rng, shape, dtype=np.float64):
@@ -107,6 +108,12 @@ def test_windows_agree_with_lanes_and_the_definition(k, m, dilation, rng):
         np.testing.assert_array_equal(scores, of_forward(window, W)[0])
         ref = [naive.elastic(window[:, None], w[..., None], "product") for w in W]
         np.testing.assert_array_equal(scores, ref)
+    for position, scores in enumerate(of_windows(series, W, dilation, shapelets=True).T):
+        window = series[position : position + (k - 1) * dilation + 1 : dilation]
+        local = [
+            naive.local_scores(window[:, None], w[..., None], naive.SCORES["squared"]) for w in W
+        ]
+        np.testing.assert_array_equal(scores, [naive.best(each)[0] for each in local])
 
 
 @pytest.mark.parametrize(("k", "m"), SHAPES)

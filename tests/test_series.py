@@ -403,7 +403,9 @@ def test_missing_values_are_interpolated_on_request():
         SeriesCollection.of([[INF, NAN, 1.0]], missing="interpolate")
     with pytest.raises(ValueError, match="no value at all in channel 1"):
         SeriesCollection.of([[[1.0, 2.0], [NAN, NAN]]], missing="interpolate")
-    with pytest.raises(ValueError, match="missing must be 'error' or 'interpolate', got 'zero'"):
+    with pytest.raises(
+        ValueError, match="missing must be one of \\['error', 'interpolate'\\], got 'zero'"
+    ):
         SeriesCollection.of(X, missing="zero")
 
 

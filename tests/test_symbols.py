@@ -88,6 +88,7 @@ def test_onehot_is_the_identity_kernel():
         ("abca", {}, ValueError, "symbols must be distinct, got 'a' twice"),
         ([1, 2, 1.0], {}, ValueError, "symbols must be distinct, got 1.0 twice"),
         ("", {}, ValueError, "symbols must hold at least one symbol"),
+        (np.array(3.0), {}, TypeError, "symbols must be a sequence of symbols, got array"),
         ([["a"]], {}, TypeError, r"symbols must be hashable, got \['a'\]"),
         ("ab", {"encoding": "binary"}, ValueError, "'onehot' or 'codes', got 'binary'"),
         ("ab", {"encoding": "kernel"}, ValueError, "'onehot' or 'codes', got 'kernel'"),

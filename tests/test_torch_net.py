@@ -231,3 +231,18 @@ def test_bad_parameters_are_named(data, name, value):
 def test_one_class_is_refused(data):
     with pytest.raises(ValueError, match="y must hold at least two classes"):
         ElasticConvNetClassifier(**SMALL).fit(data[0], np.zeros(40))
+
+
+@pytest.mark.parametrize(("name", "value"), [("running_var", -1.0), ("weight", np.nan)])
+def test_states_that_give_no_numbers_are_refused(name, value):
+    """Batch normalization takes the root of a variance."""
+    y = np.arange(8) % 2
+    X = np.random.default_rng(0).normal(size=(8, 12)) + y[:, None]
+    options = {"units": 2, "widths": (4,), "filter_lengths": (3,), "max_iter": 1, "random_state": 0}
+    model = ElasticConvNetClassifier(**options).fit(X, y)
+    changed = next(key for key in model.state_ if key.endswith(name))
+    model.state_[changed] = np.full_like(model.state_[changed], value)
+    with pytest.raises(ValueError, match="state_"):
+        model.predict(X)
+    with pytest.raises(ValueError, match="state_"):
+        pickle.loads(pickle.dumps(model))

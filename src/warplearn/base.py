@@ -6,6 +6,7 @@ estimator does with longer series is its own affair.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -298,6 +299,14 @@ def check_class_weight(class_weight: Any, classes: NDArray[Any]) -> None:
                 f"class_weight[{label!r}] must be a number from 0 to {LARGEST_PARAMETER:.0e}, "
                 f"got {weight!r}"
             )
+
+
+def weights_by_label(class_weight: Any, classes: NDArray[Any]) -> Any:
+    """Weights of classes that are named by text, as in files and on a command line, by label."""
+    if not isinstance(class_weight, Mapping):
+        return class_weight
+    labels = {str(label): label for label in classes.tolist()}
+    return {labels.get(str(name), name): weight for name, weight in class_weight.items()}
 
 
 def check_classes(

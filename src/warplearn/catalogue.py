@@ -56,6 +56,7 @@ ESTIMATORS: dict[str, Entry] = {
     "ElasticMean": Entry("warplearn.mean", "cluster"),
     "ElasticPerceptron": Entry("warplearn.linear_model.classifiers", "classify", "perceptron"),
     "ElasticSOM": Entry("warplearn.cluster.maps", "cluster", "som"),
+    "ElasticShapelets": Entry("warplearn.features.shapelets", "transform"),
     "NearestPrototypeClassifier": Entry("warplearn.neighbors.prototypes", "classify", "prototypes"),
 }
 

@@ -51,7 +51,7 @@ _CALLS: dict[str, dict[str, Callable[[_Sample], Any]]] = {
         "regression": lambda s: s.fit("ElasticLinearRegression", max_iter=2),
     },
     "features": {
-        "classifier": lambda s: s.fit("ElasticFeatureClassifier", n_filters=256),
+        "classifier": lambda s: s.fit("ElasticFeatureClassifier", n_filters=256, n_shapelets=256),
     },
     "networks": {
         "two classes": lambda s: s.fit("ElasticMLPClassifier", max_iter=2),

@@ -30,16 +30,22 @@ def _entries(body: str) -> dict[str, str]:
 def with_parameters_of(base: type) -> Callable[[T], T]:
     """Add the parameters and attributes of a base class to the docstring of a subclass.
 
-    What the subclass describes itself takes the place of the base's description.
+    What the subclass describes itself takes the place of the base's description.  Parameters are in
+    the order of the signature.
     """
     shared = _sections(base.__doc__)
 
     def decorate(cls: T) -> T:
         own = _sections(cls.__doc__)
         parts = [own.pop("")]
+        places = {name: place for place, name in enumerate(inspect.signature(cls).parameters)}
         for title in ("Parameters", "Attributes"):
             entries = {**_entries(shared.get(title, "")), **_entries(own.pop(title, ""))}
-            parts.append(f"{title}\n{'-' * len(title)}\n" + "\n".join(entries.values()))
+            names = list(entries)
+            if title == "Parameters":
+                names.sort(key=lambda name: places.get(name.split(",")[0], len(places)))
+            listed = "\n".join(entries[name] for name in names)
+            parts.append(f"{title}\n{'-' * len(title)}\n{listed}")
         parts += [f"{title}\n{'-' * len(title)}\n{body}" for title, body in own.items()]
         cls.__doc__ = "\n\n".join(parts) + "\n"
         return cls

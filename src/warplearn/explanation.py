@@ -51,7 +51,7 @@ def explain(model: Any, X: Any, *, width: int | None = None) -> Explanation:
     >>> bool(abs(explanation.contributions[0].argmax() - 20) < 4)
     True
     """
-    check_is_fitted(model)
+    _check_model(model)
     if hasattr(model, "explain"):
         return model.explain(X)
     return occlude(model, X, width=width)
@@ -94,6 +94,12 @@ def occlude(model: Any, X: Any, *, width: int | None = None) -> Explanation:
     return Explanation(contributions[0] if len(contributions) == 1 else contributions, None)
 
 
+def _check_model(model: Any) -> None:
+    if isinstance(model, type) or not hasattr(model, "predict"):
+        raise TypeError(f"model must be a fitted classifier or regressor, got {model!r}")
+    check_is_fitted(model)
+
+
 def _of_one(model: Any, X: SeriesCollection, case: int, width: int, whole: Array) -> Array:
     """Contributions to the outputs for one series, (outputs, channels, time)."""
     x = X.elements(case)
@@ -129,6 +135,7 @@ def decision_values(model: Any, X: Any) -> NDArray[Any]:
     Decision values of classifiers that have them; of nearest neighbours and prototypes how much
     nearer a class is, which changes where votes do not; otherwise probabilities or predictions.
     """
+    _check_model(model)
     if hasattr(model, "decision_function"):
         return np.asarray(model.decision_function(X))
     if hasattr(model, "class_distances"):

@@ -7,9 +7,12 @@ a part of the kind, it takes a registered name or an instance of a registered cl
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from numbers import Real
 from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
+
+_LARGEST = 1e15  # that float32 can be multiplied with
 
 
 class Registry:
@@ -27,17 +30,26 @@ class Registry:
         self.kind, self.how = kind, how
         self._named: dict[str, Any] = {}
         self._known: dict[type, Any] = {}
+        self._limits: dict[type, Mapping[str, tuple[float, float]]] = {}
 
-    def register(self, cls: type, *, name: str | None = None, about: Any = None) -> None:
+    def register(
+        self,
+        cls: type,
+        *,
+        name: str | None = None,
+        about: Any = None,
+        limits: Mapping[str, tuple[float, float]] | None = None,
+    ) -> None:
         """Add a class; `name` stands for an instance with the default parameters.
 
-        `about` is whatever else is known of the class, for `about`.
+        `about` is whatever else is known of the class, for `about`, and `limits` the least and the
+        greatest value of its parameters, by default -1e15 and 1e15.
         """
         if name is not None and name in self._named:
             taken = type(self._named[name])
             if _origin(taken) != _origin(cls):
                 raise ValueError(f"name {name!r} is taken by {'.'.join(_origin(taken))}")
-        self._known[cls] = about
+        self._known[cls], self._limits[cls] = about, limits or {}
         if name is not None:
             self._named[name] = cls()
 
@@ -62,6 +74,14 @@ class Registry:
                 f"{self.kind} must be one of {self.names} or an instance of a class made known "
                 f"with {self.how}, got {value!r}"
             )
+        for field, number in zip(value._fields, value, strict=True):
+            least, most = self._limits[type(value)].get(field, (-_LARGEST, _LARGEST))
+            real = isinstance(number, Real)
+            if not real or not least <= number <= most:
+                raise ValueError(
+                    f"{field} of {self.kind}={type(value).__name__} must be a number from "
+                    f"{least:g} to {most:g}, got {number!r}"
+                )
         return value
 
     def about(self, instance: Any) -> Any:

@@ -7,6 +7,6 @@ is told by its family and its number, so that a finding can be repeated:
     python -m tests.fuzz --minutes 10 --only files       one of them
     python -m tests.fuzz --only files --case 4711        one case, with its traceback
 
-What every call must do, whatever it is given, is in `contract.py`.  pytest runs the first cases of
-each family (`tests/test_fuzz.py`), and each check of `processes.py` once.
+What every call must do, whatever it is given, is in `contract.py`; `README.md` lists the families.
+pytest runs the first cases of each (`tests/test_fuzz.py`), and each check of `processes.py` once.
 """

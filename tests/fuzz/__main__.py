@@ -36,6 +36,9 @@ def main() -> int:
         )
         return 0
     families = chosen.only or [*running.FAMILIES, "processes"]
+    for family in [each for each in families if each != "processes" and not running.can_run(each)]:
+        print(f"{family}: left out, {running.FAMILIES[family]} is not installed", flush=True)
+        families.remove(family)
     if chosen.case is not None:
         print(running.run_case(families[0], chosen.case, chosen.seed), "found nothing")
         return 0
@@ -50,7 +53,7 @@ def main() -> int:
         )
         findings += found
         print(
-            running.summary(Counter({family: counts[family]}), running.distinct(found)), flush=True
+            f"{family}: {counts[family]} cases, {len(running.distinct(found))} findings", flush=True
         )
     print(running.summary(counts, running.distinct(findings)))
     return bool(findings)

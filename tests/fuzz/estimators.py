@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 import re
 import tempfile
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,28 +16,58 @@ import numpy as np
 
 import warplearn
 from warplearn import catalogue, to_c
+from warplearn.elastic.costs import Gaussian
+from warplearn.mean import Descent, Gradient, Stochastic
+from warplearn.training.optimizers import SOLVERS
+from warplearn.training.penalties import PENALTIES
+from warplearn.training.schedules import SCHEDULES
 
 from .contract import Case, all_finite, choice, close, outcome, refused
 from .inputs import collection, hostile, in_some_form
 
 BRIEF = {
     "random_state": 0, "max_iter": 2, "mean_iter": 1, "n_clusters": 2, "n_filters": 24,
-    "grid": (2, 1), "hidden_layer_sizes": (3,), "n_init": 1,
+    "grid": (2, 1), "hidden_layer_sizes": (3,), "n_init": 1, "units": 2, "widths": (4,),
+    "filter_lengths": (3,),
 }  # fmt: skip
-# PyTorch takes its time, a search is its estimator, and a detector takes recordings.
-NAMES = sorted(
+SEARCHED = {"estimator": "ElasticPerceptron", "param_grid": {"elasticity": [1, 2]}, "cv": 2}
+NAMES = sorted(  # detectors take recordings
     name
     for name, entry in catalogue.ESTIMATORS.items()
-    if entry.task not in ("search", "detect") and not entry.module.startswith("warplearn.torch")
+    if (find_spec("torch") or not entry.module.startswith("warplearn.torch"))
+    and entry.task != "detect"
 )
-METHODS = ("predict", "decision_function", "predict_proba", "transform", "score_samples", "explain")
+# Parts of estimators that have numbers of their own.
+COMPONENTS = {
+    "method": (Descent, Gradient, Stochastic),
+    "cost": (Gaussian,),
+    "penalty": tuple(PENALTIES.classes),
+    "learning_rate": tuple(SCHEDULES.classes),
+    "solver": tuple(SOLVERS.classes),
+}
 
 
 def made(name: str, **parameters: Any) -> Any:
     """An estimator that is fitted in milliseconds."""
     cls = catalogue.estimator_class(name)
+    if catalogue.ESTIMATORS[name].task == "search":
+        return cls(**SEARCHED | {"estimator": made("ElasticPerceptron")} | parameters)
     known = cls().get_params()
     return cls(**{key: value for key, value in BRIEF.items() if key in known} | parameters)
+
+
+@cache
+def methods_of(cls: type) -> tuple[str, ...]:
+    """Methods of a fitted estimator that need nothing but series."""
+    found, other = [], ("_", "fit", "partial_fit", "inverse", "standardized")  # a collection
+    for name, method in inspect.getmembers(cls, callable):
+        if name.startswith(other) or (name == "score" and hasattr(cls, "predict")):
+            continue
+        first, *others = [*inspect.signature(method).parameters.values()][1:] or [None]
+        needed = [p for p in others if p.default is p.empty and p.kind != p.VAR_KEYWORD]
+        if first is not None and first.name == "X" and not needed:
+            found.append(name)
+    return tuple(found)
 
 
 def targets(name: str, rng: np.random.Generator, cases: int) -> Any:
@@ -48,7 +80,11 @@ def targets(name: str, rng: np.random.Generator, cases: int) -> Any:
 
 def asked(model: Any, X: Any) -> dict[str, Any]:
     """What a fitted model says about series."""
-    return {method: getattr(model, method)(X) for method in METHODS if hasattr(model, method)}
+    return {
+        method: getattr(model, method)(X)
+        for method in methods_of(type(model))
+        if hasattr(model, method)
+    }
 
 
 def fits(rng: np.random.Generator) -> None:
@@ -133,10 +169,13 @@ def malformed(rng: np.random.Generator) -> None:
         given[changed] = hostile(rng)
     else:
         own[changed] = hostile(rng)
+        if changed in ("max_iter", "mean_iter", "n_init") and type(own[changed]) is int:
+            own[changed] = min(own[changed], 3)  # more is what a user then asks for
     # Arguments must agree with each other, so another one may be to blame; the rest are
     # scikit-learn's words.
     words = ("target", "label type", "class", "classes", "samples", "seed", "Seed")
-    model = outcome(lambda: made(name, **own).fit(**given), *parameters, *given, *words)
+    names = () if catalogue.ESTIMATORS[name].task == "search" else (*parameters, *given, *words)
+    model = outcome(lambda: made(name, **own).fit(**given), *names)
     if not refused(model) and hasattr(model, "predict"):
         outcome(lambda: model.predict(given["X"]))
 
@@ -144,21 +183,62 @@ def malformed(rng: np.random.Generator) -> None:
 def predictions(rng: np.random.Generator) -> None:
     """A fitted model is asked about something else."""
     model = pickle.loads(fitted(choice(rng, NAMES)))
-    method = choice(rng, [method for method in METHODS if hasattr(model, method)] or ["fit"])
-    if method != "fit":
-        outcome(lambda: getattr(model, method)(hostile(rng)), "X", "series", "symbol")
+    method = choice(rng, [each for each in methods_of(type(model)) if hasattr(model, each)])
+    outcome(lambda: getattr(model, method)(hostile(rng)), "X", "series", "symbol")
+
+
+def more(rng: np.random.Generator) -> None:
+    """Training goes on with something else, and what is left is sound."""
+    names = [name for name in NAMES if hasattr(catalogue.estimator_class(name), "partial_fit")]
+    model = pickle.loads(fitted(choice(rng, names)))
+    given: dict[str, Any] = {"X": rng.normal(size=(8, 6)), "y": np.arange(8) % 2}
+    given[choice(rng, sorted(given))] = hostile(rng)
+    # What `fit` has learnt cannot always grow.
+    words = ("target", "label type", "class", "classes", "class_weight", "partial_fit")
+    outcome(lambda: model.partial_fit(**given), *given, *words)
+    said = outcome(lambda: model.predict(np.ones((3, 6))))
+    assert refused(said) or len(said) == 3
+
+
+def streams(rng: np.random.Generator) -> None:
+    """A stream says what the model says of the series so far; no sample spoils it."""
+    names = [name for name in NAMES if hasattr(catalogue.estimator_class(name), "stream")]
+    model, x = pickle.loads(fitted(choice(rng, names))), rng.normal(size=6)
+    stream = model.stream()
+    outcome(lambda: stream.push(hostile(rng)), "sample", "symbol", "X")
+    stream.reset()
+    for sample in x:
+        said = stream.push(sample)
+    ask = model.decision_function if hasattr(model, "decision_function") else model.predict
+    close(said, ask(x[None])[0])
+
+
+def components(rng: np.random.Generator) -> None:
+    """A part of an estimator has a number that is something else."""
+    name = choice(rng, NAMES)
+    known = sorted(set(COMPONENTS) & set(made(name).get_params(deep=False)))
+    if not known:
+        return
+    parameter = choice(rng, known)
+    cls = choice(rng, COMPONENTS[parameter])
+    fields = getattr(cls, "_fields", None) or getattr(cls, "__dataclass_fields__", ())
+    X, y = rng.normal(size=(8, 6)), np.arange(8) % 2
+    given = {field: hostile(rng) for field in fields if rng.random() < 0.7}
+    words = (parameter, *fields, *("divergence", "diverged", "learning_rate_init"))
+    model = outcome(lambda: made(name, **{parameter: cls(**given)}).fit(X, y), *words)
+    if not refused(model):
+        outcome(lambda: asked(model, X))
 
 
 def attributes(rng: np.random.Generator) -> None:
     """A user has set a fitted attribute."""
     model = pickle.loads(fitted(choice(rng, NAMES)))
-    if not hasattr(model, "predict"):
-        return
     name = choice(rng, sorted(k for k in vars(model) if k.endswith("_") or k.startswith("_")))
     value = vars(model)[name]
     setattr(model, name, damaged(rng, value))
-    result = outcome(lambda: model.predict(np.ones((3, 6))))
-    assert refused(result) or all_finite(result)
+    for method in methods_of(type(model)):
+        result = outcome(lambda asked=method: getattr(model, asked, len)(np.ones((3, 6))))
+        assert refused(result) or all_finite(result)
 
 
 def exports(rng: np.random.Generator) -> None:
@@ -199,6 +279,8 @@ def damaged(rng: np.random.Generator, value: Any) -> Any:
 
 
 CASES: dict[str, Case] = {
-    "fits": fits, "nearest": nearest, "class weights": class_weights, "copies": copies, "malformed": malformed, "malformed again": malformed,
-    "predictions": predictions, "attributes": attributes, "exports": exports,
+    "fits": fits, "nearest": nearest, "class weights": class_weights, "copies": copies,
+    "malformed": malformed, "malformed again": malformed, "components": components,
+    "predictions": predictions, "attributes": attributes, "more": more, "streams": streams,
+    "exports": exports,
 }  # fmt: skip

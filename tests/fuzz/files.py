@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import os
 import tempfile
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars
@@ -38,9 +40,22 @@ ARFF = b"""%two
 '1,2,3\\n4,5,6',up
 "7,8,?\\n9,10,?",down
 """
+WIDE = b"""class,t0,t1,t2
+up,1.5,2.5,3
+down,4.5,5.5,
+"""
+LONG = b"""id;time;v;label
+1;0;1,5;up
+1;1;2,5;up
+2;0;3,5;down
+"""
+LABELS = (
+    "a", "b c", "", "?", "nan", "x,y", 'q"q', "'", "a\nb", "\u00e9", "a:b", "a\u2028b", " a", "None",
+    "#a", "%a", "@data", "1_0", "a\tb", "a;b", "\ufeffa", "a\0b", "a\rb", "-", "1e5x", "inf",
+)  # fmt: skip
 TOKENS = (
     b"NaN", b"?", b"", b"inf", b"-1e400", b"1e300", b"1_0", b"\xff", b"\x00", b"\r", b"\n", b"\t",
-    b":", b",", b"'", b"@data", b"@classLabel true", b"9" * 400, "\N{FULLWIDTH DIGIT ONE}".encode(),
+    b":", b",", b"'", b";", b'"', b"id", b"time", b"label", b"@data", b"@classLabel true", b"9" * 400, "\N{FULLWIDTH DIGIT ONE}".encode(),
 )  # fmt: skip
 
 
@@ -49,6 +64,18 @@ def array_file(**arrays: object) -> bytes:
     stream = io.BytesIO()
     np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]
     return stream.getvalue()
+
+
+def npy(array: np.ndarray[Any, Any]) -> bytes:
+    """An array in NumPy's format."""
+    stream = io.BytesIO()
+    np.save(stream, array)
+    return stream.getvalue()
+
+
+def suffixes() -> set[str]:
+    """The formats that have files here."""
+    return set(originals()) & set(READERS)
 
 
 @cache
@@ -66,9 +93,18 @@ def originals() -> dict[str, list[bytes]]:
         ".txt": [b"  1.0000000e+00   1.5 2 3\n -1.0000000e+00 4,5 NaN\n"],
         ".ts": [TS],
         ".arff": [ARFF],
+        ".csv": [WIDE, LONG, WIDE.partition(b"\n")[2]],
+        ".npy": [
+            npy(X[:1]),
+            npy(np.ones((2, 2, 3), "f4")),
+            npy(np.arange(6, dtype=">i2").reshape(2, 3)),
+        ],
         ".npz": [array_file(X=X, y=["a", "b"]), array_file(X=np.ones((2, 2, 3), "f4"), y=[1, 2])],
         ".parquet": [table.getvalue(), nested.getvalue()],
     }
+    for suffix in (".csv", ".tsv", ".ts"):
+        found[f"{suffix}.gz"] = [gzip.compress(text, mtime=0) for text in found[suffix]]
+    found[""] = found[".txt"]
     folder = os.environ.get("WARPLEARN_DATA")
     for file in sorted(Path(folder).glob("*/*_TRAIN.*"))[:40] if folder else []:
         if file.suffix in (".tsv", ".ts", ".arff", ".txt"):
@@ -107,7 +143,11 @@ def mutated(rng: np.random.Generator, content: bytes) -> bytes:
 def readers(rng: np.random.Generator) -> None:
     """A mutated file of one of the formats."""
     suffix = choice(rng, sorted(originals()))
-    content = mutated(rng, choice(rng, originals()[suffix]))
+    content = choice(rng, originals()[suffix])
+    if suffix.endswith(".gz") and rng.random() < 0.5:  # behind the checksum
+        content = gzip.compress(mutated(rng, gzip.decompress(content)), 1, mtime=0)
+    else:
+        content = mutated(rng, content)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / f"Two_TRAIN{suffix}"
         file.write_bytes(content)
@@ -119,7 +159,7 @@ def readers(rng: np.random.Generator) -> None:
     assert len(found.y) in (0, len(found.X))
     texts = {str(label).strip().lower() for label in found.y}
     assert not texts & {"", "?", "nan", "none"}, f"labels {sorted(texts)[:5]} of {content[:200]!r}"
-    if suffix in (".tsv", ".txt", ".ts", ".arff"):
+    if suffix in (".tsv", ".txt", ".ts", ".arff", ".csv"):
         lone = [line for line in content.split(b"\n") if b"\r" in line.rstrip(b"\r")]
         assert not lone, f"a carriage return inside a line was taken: {lone[0][:100]!r}"
 
@@ -127,19 +167,52 @@ def readers(rng: np.random.Generator) -> None:
 def cut(rng: np.random.Generator) -> None:
     """The beginning of a table of equal lengths has no series that is shorter than the others."""
     rows, columns = int(rng.integers(2, 5)), int(rng.integers(2, 6))
-    lines = [
-        f"{i}\t" + "\t".join(f"{v:.3f}" for v in rng.normal(size=columns)) for i in range(rows)
-    ]
-    content = ("\n".join(lines) + "\n").encode()
-    content = content[: int(rng.integers(len(lines[0]) + 1, len(content) + 1))]
+    values = [[f"{v:.3f}" for v in rng.normal(size=columns)] for _ in range(rows)]
+    suffix = choice(rng, (".tsv", ".txt", ".csv", ".ts", ".arff"))
+    lines = {
+        ".tsv": ["\t".join([str(i % 2), *row]) for i, row in enumerate(values)],
+        ".txt": [" ".join([str(i % 2), *row]) for i, row in enumerate(values)],
+        ".csv": [",".join(["ab"[i % 2], *row]) for i, row in enumerate(values)],
+        ".ts": [",".join(row) for row in values],
+        ".arff": [",".join([*row, "ab"[i % 2]]) for i, row in enumerate(values)],
+    }[suffix]
+    attributes = "".join(f"@attribute t{i} numeric\n" for i in range(columns))
+    header = {
+        ".csv": ",".join(["label", *(f"t{i}" for i in range(columns))]) + "\n",
+        ".ts": "@classLabel false\n@data\n",
+        ".arff": f"{attributes}@attribute target {{a,b}}\n@data\n",
+    }.get(suffix, "")
+    first = len(header) + len(lines[0]) + 1
+    content = (header + "\n".join(lines) + "\n").encode()
+    content = content[: int(rng.integers(first, len(content) + 1))]
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "Two_TRAIN.tsv"
+        file = Path(folder) / f"Two_TRAIN{suffix}"
         file.write_bytes(content)
         try:
             found = datasets.read(file)
         except MalformedFileError:
             return
     assert set(found.X.lengths.tolist()) == {columns}, f"a row was cut: {content[-40:]!r}"
+
+
+def identifiers(rng: np.random.Generator) -> None:
+    """Each identifier is a series, however many digits it has; one that is missing is refused."""
+    count = int(rng.integers(2, 5))
+    ids = [int(i) for i in 10 ** int(rng.integers(1, 17)) + rng.choice(99, count, replace=False)]
+    lines = [f"{i},{t},{t + 0.5}" for i in ids for t in range(2)]
+    gone = rng.random() < 0.3
+    if gone:
+        lines[-1] = lines[-1].replace(str(ids[-1]), choice(rng, ("", "NaN", "?")), 1)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "Two.csv"
+        file.write_text("\n".join(["id,time,v", *lines, ""]))
+        try:
+            found = datasets.read(file)
+        except MalformedFileError:
+            assert gone or max(ids) >= 2**53
+            return
+    assert not gone, "a missing identifier was taken"
+    assert len(found.X) == count, f"{ids} are {len(found.X)} series"
 
 
 def labels(rng: np.random.Generator) -> None:
@@ -153,6 +226,9 @@ def labels(rng: np.random.Generator) -> None:
     ).write_parquet(table)
     contents = {
         ".tsv": "".join(f"{label}\t1.0\t2.0\n" for label in y).encode(),
+        ".csv": ("label,t0,t1\n" + "".join(f"{label},1.0,2.0\n" for label in y)).encode(),
+        ".ts": ("@data\n" + "".join(f"1.0,2.0:{label}\n" for label in y)).encode(),
+        ".arff": ("@data\n" + "".join(f"1.0,2.0,{label}\n" for label in y)).encode(),
         ".npz": array_file(X=np.ones((3, 2)), y=y),
         ".parquet": table.getvalue(),
     }
@@ -167,9 +243,29 @@ def labels(rng: np.random.Generator) -> None:
     raise AssertionError(f"labels {found.y.tolist()} were taken from {suffix}")
 
 
+def written(rng: np.random.Generator) -> None:
+    """What is written is read again, or refused."""
+    name = choice(rng, ("write_csv", "write_tsv", "write_ts"))
+    channels = 1 if name == "write_tsv" else int(rng.integers(1, 3))
+    lengths = rng.integers(1, 5, 4) if rng.random() < 0.5 else [3] * 4
+    X = [rng.normal(size=(channels, k)) * 10.0 ** rng.integers(-9, 9) for k in lengths]
+    labels = [choice(rng, LABELS), "b", choice(rng, LABELS), "b"]
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / f"Own_TRAIN.{name[6:]}"
+        try:
+            getattr(datasets, name)(file, X, labels)
+        except ValueError as error:
+            assert "label" in str(error), f"{labels}: {error}"
+            return
+        found = getattr(datasets, name.replace("write", "read"))(file)
+    assert found.y.tolist() == labels, f"{name}: {labels} became {found.y.tolist()}"
+    for got, ref in zip(found.X, X, strict=True):
+        np.testing.assert_array_equal(np.atleast_2d(got), ref)
+
+
 def every_suffix(rng: np.random.Generator) -> None:
     """Bytes of one format in a file of another."""
-    suffix = choice(rng, sorted(READERS))
+    suffix = choice(rng, (*sorted(READERS), ".csv.gz", ".npy.gz"))
     content = choice(rng, originals()[choice(rng, sorted(originals()))])
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / f"Two_TRAIN{suffix}"
@@ -181,6 +277,23 @@ def every_suffix(rng: np.random.Generator) -> None:
     assert all_finite(found.X)
 
 
+def folders(rng: np.random.Generator) -> None:
+    """A folder of Parquet files, one of which is damaged."""
+    contents = [choice(rng, originals()[".parquet"][:1]) for _ in range(2)]
+    contents[int(rng.integers(2))] = mutated(rng, contents[0])
+    with tempfile.TemporaryDirectory() as folder:
+        for number, content in enumerate(contents):
+            (Path(folder) / f"{number}.parquet").write_bytes(content)
+        try:
+            found = datasets.read(folder)
+            values = list(found.X)
+        except MalformedFileError:
+            return
+    assert all_finite(values)
+    assert len(found.y) in (0, len(values))
+
+
 CASES: dict[str, Case] = {
-    "readers": readers, "readers again": readers, "every suffix": every_suffix, "cut": cut, "labels": labels,
+    "readers": readers, "readers again": readers, "every suffix": every_suffix, "cut": cut,
+    "labels": labels, "identifiers": identifiers, "folders": folders, "written": written,
 }  # fmt: skip

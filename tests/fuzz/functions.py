@@ -10,6 +10,7 @@ import numpy as np
 import warplearn
 from warplearn.elastic.bands import band_of
 
+from .calls import CALLS
 from .contract import Case, choice, close, outcome, refused
 from .inputs import collection, hostile, in_some_form, kind_of, values
 
@@ -112,57 +113,22 @@ def means(rng: np.random.Generator) -> None:
     assert not refused(got), f"refused: {got}"
 
 
-def _valid_calls(rng: np.random.Generator) -> dict[str, tuple[Any, dict[str, Any]]]:
-    """Calls with all their arguments by name."""
-    X, W = rng.normal(size=(3, 5)), rng.normal(size=(5, 2))
-    path = warplearn.active_path(X[0], W)
-    pair = {"x": X[0], "y": X[1], "band": None, "cost": "squared"}
-    sets = {"X": X, "Y": X[:2], "band": None, "cost": "squared", "n_jobs": 1}
-    return {
-        "dtw": (warplearn.dtw, pair),
-        "warping_path": (warplearn.warping_path, pair),
-        "pairwise_dtw": (warplearn.pairwise_dtw, sets),
-        "pairwise_dtw_blocks": (_all_blocks, {**sets, "rows": 2}),
-        "nearest_neighbors": (
-            warplearn.nearest_neighbors,
-            {"X": X, "queries": X, "n_neighbors": 1, "band": None, "cost": "squared"},
-        ),
-        "elastic_inner_product": (warplearn.elastic_inner_product, {"X": X, "W": W, "band": None}),
-        "elastic_distance": (warplearn.elastic_distance, {"X": X, "Y": W, "cost": "squared"}),
-        "active_path": (warplearn.active_path, {"x": X[0], "W": W, "cost": "product"}),
-        "embed": (warplearn.embed, {"x": X[0], "Z": W, "path": path}),
-        "value_and_gradient": (
-            warplearn.value_and_gradient, {"X": X, "W": W, "cost": "product", "upstream": np.ones(3)},
-        ),
-        "band_mask": (warplearn.band_mask, {"k": 4, "m": 3, "band": 1}),
-        "elastic_mean": (
-            warplearn.elastic_mean,
-            {"X": X, "sample_weight": np.ones(3), "cost": "squared", "max_iter": 2, "tol": 0.1},
-        ),
-        "SeriesCollection.of": (warplearn.SeriesCollection.of, {"X": X, "layout": "aeon"}),
-        "SeriesCollection": (
-            warplearn.SeriesCollection, {"values": X[..., None], "lengths": np.full(3, 5)},
-        ),
-        "Alphabet": (warplearn.Alphabet, {"symbols": "abc", "kernel": np.eye(3)}),
-        "encode": (warplearn.Alphabet("abc").encode, {"sequences": ["ab", "c"]}),
-    }  # fmt: skip
-
-
-def _all_blocks(**arguments: Any) -> Any:
-    return list(warplearn.pairwise_dtw_blocks(**arguments))
-
-
 def malformed(rng: np.random.Generator) -> None:
     """One argument of a valid call is something else."""
-    calls = _valid_calls(rng)
-    function, arguments = calls[choice(rng, sorted(calls))]
-    name = choice(rng, sorted(arguments))
-    changed = {**arguments, name: hostile(rng)}
+    function, arguments, *words = CALLS[choice(rng, sorted(CALLS))](rng)
+    changed = {**arguments, choice(rng, sorted(arguments)): hostile(rng)}
     # Arguments must agree with each other, so another one may be to blame.
-    outcome(lambda: function(**changed), *arguments, "alphabet" if name == "symbols" else "X")
+    outcome(lambda: function(**changed), *arguments, "X", *words)
+
+
+def sound(rng: np.random.Generator) -> None:
+    """The calls that `malformed` changes are valid."""
+    function, arguments, *_ = CALLS[choice(rng, sorted(CALLS))](rng)
+    result = outcome(lambda: function(**arguments))
+    assert not refused(result), f"refused: {result}"
 
 
 CASES: dict[str, Case] = {
     "distances": distances, "elastic": elastic, "masks": masks, "means": means,
-    "malformed": malformed, "malformed again": malformed,
+    "malformed": malformed, "malformed again": malformed, "sound": sound,
 }  # fmt: skip

@@ -40,8 +40,14 @@ def check(content: bytes) -> None:
         file = Path(folder) / "model.warp"
         file.write_bytes(content)
         model = outcome(lambda: warplearn.load(file))
-    if hasattr(model, "predict"):
-        outcome(lambda: model.predict(np.ones((3, 6))))
+    use(model)
+
+
+def use(model: Any) -> None:
+    """Ask a model whatever it can be asked, if it is one."""
+    for method in estimators.methods_of(type(model)) if hasattr(model, "fit") else ():
+        if hasattr(model, method):
+            outcome(lambda asked=method: getattr(model, asked)(np.ones((3, 6))))
 
 
 def flipped(rng: np.random.Generator) -> None:
@@ -104,9 +110,7 @@ def pickled(rng: np.random.Generator) -> None:
     state = model.__getstate__()
     name = choice(rng, sorted(k for k in state if k.endswith("_") or k.startswith("_")))
     state[name] = estimators.damaged(rng, state[name])
-    again = outcome(lambda: _with_state(type(model), state))
-    if hasattr(again, "predict"):
-        outcome(lambda: again.predict(np.ones((3, 6))))
+    use(outcome(lambda: _with_state(type(model), state)))
 
 
 def _with_state(cls: type, state: dict[str, Any]) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -11,6 +12,7 @@ import time
 import traceback
 from collections import Counter
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,8 +20,17 @@ import numpy as np
 
 from .contract import Case
 
-FAMILIES = ("functions", "estimators", "files", "models", "recordings")
+# Families, and what they need beside the library.
+FAMILIES = {
+    "functions": "matplotlib", "estimators": "", "files": "polars", "models": "", "studies": "",
+    "networks": "torch", "clusters": "distributed", "recordings": "",
+}  # fmt: skip
 LONGEST = 300.0  # seconds of a case, in which it may have to compile
+
+
+def can_run(family: str) -> bool:
+    """Whether what a family needs is installed."""
+    return not FAMILIES[family] or find_spec(FAMILIES[family]) is not None
 
 
 def cases_of(family: str) -> list[tuple[str, Case]]:
@@ -47,25 +58,38 @@ class Finding(NamedTuple):
 def work(family: str, first: int, seed: int, seconds: float, most: int, folder: Path) -> None:
     """Carry out cases until the time is over; write down each before it begins."""
     faulthandler.enable()
+    cases_of(family)
     end, seen = time.monotonic() + seconds, set()
     with (folder / "findings").open("a") as findings, (folder / "now").open("w") as now:
         for number in range(first, first + most):
             now.seek(0)
             now.write(f"{number:<20}")
             now.flush()
+            faulthandler.dump_traceback_later(LONGEST, exit=True)
             try:
                 run_case(family, number, seed)
             except Exception as error:
-                where = traceback.extract_tb(error.__traceback__)[-1]
-                kind = (type(error).__name__, where.filename, where.lineno)
-                if kind not in seen:
-                    seen.add(kind)
-                    problem = f"{kind[0]}: {str(error)[:400]} ({Path(where.filename).name}:{where.lineno})"
+                problem = _problem(error)
+                if _kind(problem) not in seen:
+                    seen.add(_kind(problem))
                     print(json.dumps([number, problem]), file=findings, flush=True)
             if time.monotonic() > end:
                 break
+        faulthandler.cancel_dump_traceback_later()
         now.seek(0)
         now.write(f"{number + 1:<20}")
+
+
+def _problem(error: Exception) -> str:
+    """What went wrong, and where."""
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    place = f"{Path(where.filename).name}:{where.lineno}"
+    return f"{type(error).__name__} ({place}): {' '.join(str(error).split())[:400]}"
+
+
+def _kind(problem: str) -> str:
+    """The same for problems that have the same cause: the beginning, without numbers and names."""
+    return re.sub(r"'[^']*'|[-\d.]+", "", problem)[:120]
 
 
 def run_family(
@@ -82,6 +106,8 @@ def run_family(
                 [*command, *options, "--cases", str(first + most - number)],
                 cwd=Path(__file__).parents[2], capture_output=True, text=True,
             )  # fmt: skip
+            if not (folder / "now").exists():
+                raise RuntimeError(f"{family} cannot start: {done.stderr[-2000:]}")
             lines = (folder / "findings").read_text().splitlines()
             found += [Finding(family, *json.loads(line)) for line in lines]
             number = int((folder / "now").read_text())
@@ -96,7 +122,7 @@ def distinct(findings: list[Finding]) -> list[Finding]:
     """One finding of each kind."""
     kinds: dict[Any, Finding] = {}
     for each in findings:
-        kinds.setdefault((each.family, each.problem.split(":")[0], each.problem[-40:]), each)
+        kinds.setdefault((each.family, _kind(each.problem)), each)
     return list(kinds.values())
 
 

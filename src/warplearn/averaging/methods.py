@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any, NamedTuple, Protocol, final
 
 import numpy as np
@@ -12,6 +13,7 @@ from warplearn._kernels.recursion.local import Squared
 from warplearn.averaging.objective import Array, Objective, ValueAndForce
 from warplearn.elastic.costs import COSTS
 from warplearn.registry import choose
+from warplearn.series.numbers import LARGEST
 
 
 class Method(Protocol):
@@ -66,6 +68,12 @@ class Descent:
 
     max_halvings: int = 30
 
+    def __post_init__(self) -> None:
+        """Refuse what is no number of times; after 1100 there is nothing left of s."""
+        times = self.max_halvings
+        if not isinstance(times, Integral) or not 1 <= int(times) <= 1100:
+            raise ValueError(f"max_halvings must be an integer from 1 to 1100, got {times!r}")
+
     def size(self, objective: Objective, Y: Array, at: ValueAndForce) -> float:
         """The size of the step with the least variation of those tried."""
         step = at.step()
@@ -104,6 +112,11 @@ class Gradient:
 
     rate: float | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse what is no rate."""
+        if self.rate is not None:
+            _check_rate(self.rate)
+
     def sweep(
         self, objective: Objective, Y: Array, number: int, rng: np.random.RandomState
     ) -> tuple[float, Array]:
@@ -126,6 +139,10 @@ class Stochastic:
 
     rate: float = 0.05
 
+    def __post_init__(self) -> None:
+        """Refuse what is no rate."""
+        _check_rate(self.rate)
+
     def sweep(
         self, objective: Objective, Y: Array, number: int, rng: np.random.RandomState
     ) -> tuple[float, Array]:
@@ -138,6 +155,12 @@ class Stochastic:
             rate = self.rate / (1 + number + position / len(order))
             Y = Y + Y.dtype.type(rate) * one.value_and_force(Y).force
         return variation, Y
+
+
+def _check_rate(rate: Any) -> None:
+    real = isinstance(rate, Real)
+    if not real or not 0 <= rate <= LARGEST[4]:
+        raise ValueError(f"rate must be a number from 0 to {LARGEST[4]:.0e}, got {rate!r}")
 
 
 METHODS: dict[str, Method] = {

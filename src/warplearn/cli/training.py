@@ -57,12 +57,12 @@ Written = Annotated[Path, typer.Option("-o", "--output", help="Model to write, .
 
 def _describe(model: Any, data: Dataset, path: Path) -> dict[str, Any]:
     """A summary of a model that was fitted and written."""
-    start = time.perf_counter()
-    error = float(100 * (model.predict(data.X) != data.y).mean())
-    seconds = (time.perf_counter() - start) / len(data.X)
+    from warplearn.experiments.measuring import decision_seconds
+
+    error = float(100 * (model.predict(data.X) != data.y).mean())  # compiles what there is
     summary = {
         "estimator": type(model).__name__, "cases": len(data.X), "train_error": error,
-        "milliseconds_per_decision": 1000 * seconds,
+        "milliseconds_per_decision": 1000 * decision_seconds(model, data.X),
         "model": str(path), "bytes": path.stat().st_size,
     }  # fmt: skip
     if hasattr(model, "loo_score_"):
@@ -99,6 +99,7 @@ def fit(
     cls = estimator_for("classify", method)
     model = make(cls, parse_settings(param or [], "--param"), seed, jobs)
     series = check_classes(load_series(train, reading))
+    _find_labels(model, series)
     start = time.perf_counter()
     what = f"fitting {cls.__name__}"
     _, messages = collect_warnings(lambda: fit_with_progress(model, what, series.X, series.y))
@@ -108,6 +109,16 @@ def fit(
     for message in messages:
         typer.echo(f"warning: {message}", err=True)
     print_summary(summary | ({"warnings": messages} if json else {}), json)
+
+
+def _find_labels(model: Any, data: Dataset) -> None:
+    """Parameters on the command line name classes by text; find their labels."""
+    import numpy as np
+
+    from warplearn.base import weights_by_label
+
+    if "class_weight" in model.get_params(deep=False):
+        model.class_weight = weights_by_label(model.class_weight, np.unique(data.y))
 
 
 class _Candidate(NamedTuple):
@@ -228,9 +239,11 @@ def _search(
     """The best parameters of a family, in cross-validation."""
     from sklearn.model_selection import ParameterGrid, StratifiedKFold
 
+    from warplearn.experiments.measuring import decision_seconds
     from warplearn.model_selection import ElasticGridSearchCV, makes_plans
 
     estimator = make(estimator_for("classify", family), fixed, seed, jobs)
+    _find_labels(estimator, data)
     in_lanes = makes_plans(estimator)
     total = None if in_lanes else len(ParameterGrid(grid)) * folds
     with working(f"cross-validating {family}", total) as done:
@@ -246,9 +259,8 @@ def _search(
         )  # fmt: skip
         collect_warnings(lambda: search.fit(data.X, data.y))
         model = search.best_estimator_
-        start = time.perf_counter()
-        model.predict(data.X)
-        milliseconds = 1000 * (time.perf_counter() - start) / len(data.X)
+        model.predict(data.X)  # compiles what there is
+        milliseconds = 1000 * decision_seconds(model, data.X)
     deviation = search.cv_results_["std_test_score"][search.best_index_]
     return _Candidate(
         family, model, search.best_params_, 100 * (1 - search.best_score_),

@@ -101,7 +101,28 @@ def centres_and_series(
 
 
 class Centres(CheckedState, ClusterMixin, TransformerMixin, BaseEstimator):
-    """Prediction by fitted centres; subclasses set `cluster_centers_` in `fit`."""
+    """Prediction by fitted centres; subclasses set `cluster_centers_` in `fit`.
+
+    Parameters
+    ----------
+    cost : str or local score, default="squared"
+        The cost of aligning two elements (see `warplearn.elastic.costs`), with a derivative.
+    space : {"series", "matrix"}, default="series"
+        Whether centres are series, or matrices as in the paper.
+    length : int, optional
+        Length of the centres; by default the mean length of the training series.
+    band : int, float or str, optional
+        Sakoe-Chiba band: a radius in cells, or a share of the longer side, such as 0.1 or "10%".
+    alphabet : Alphabet, optional
+        Encodes series of symbols; by default the symbols that `fit` sees, one-hot.
+    n_jobs : int, optional
+        Threads; None is 1, as in scikit-learn, -1 all cores.
+
+    Attributes
+    ----------
+    alphabet_ : Alphabet
+        The alphabet in use, if the series are symbols.
+    """
 
     _fitted_by = "cluster_centers_"
     cluster_centers_: Array

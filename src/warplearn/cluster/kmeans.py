@@ -28,6 +28,7 @@ from warplearn.cluster.centres import (
     stacked,
     summed_costs,
 )
+from warplearn.documentation import with_parameters_of
 from warplearn.elastic.bands import Band, BandLike, resolve_band
 from warplearn.elastic.costs import resolve_distance
 from warplearn.registry import choose
@@ -44,6 +45,7 @@ class _Run(NamedTuple):
     history: list[float]
 
 
+@with_parameters_of(Centres)
 @dataclass(repr=False, eq=False)
 class ElasticKMeans(Centres):
     """K-means under dynamic time warping, or in the paper's matrix space.
@@ -52,8 +54,6 @@ class ElasticKMeans(Centres):
     ----------
     n_clusters : int, default=3
         The number of clusters.
-    cost : str or local score, default="squared"
-        The cost of aligning two elements (see `warplearn.elastic.costs`), with a derivative.
     init : {"k-means++", "random"} or series collection, default="k-means++"
         How to choose the first centres: series drawn with a probability that grows with the
         summed costs to those already drawn, series drawn at random, or the given ones.
@@ -67,20 +67,10 @@ class ElasticKMeans(Centres):
         How means are found (see `ElasticMean`).
     mean_iter : int, default=30
         The most sweeps of the method between two assignments.
-    space : {"series", "matrix"}, default="series"
-        Whether centres are series, or matrices as in the paper.
-    length : int, optional
-        Length of the centres; by default the mean length of the training series.
     batch_size : int, optional
         Learn from batches of this many series, as `partial_fit` does, instead of all at once.
-    band : int, float or str, optional
-        Sakoe-Chiba band: a radius in cells, or a share of the longer side, such as 0.1 or "10%".
-    alphabet : Alphabet, optional
-        Encodes series of symbols; by default the symbols that `fit` sees, one-hot.
     random_state : int, RandomState or None
         For the first centres, the order of batches and that of "stochastic".
-    n_jobs : int, optional
-        Threads; None is 1, as in scikit-learn, -1 all cores.
     verbose : int, default=0
         Print the inertia of each iteration.
 
@@ -100,8 +90,6 @@ class ElasticKMeans(Centres):
         Iterations of the best run.
     n_steps_ : int
         Batches seen by `partial_fit`, or by the last run with a `batch_size`.
-    alphabet_ : Alphabet
-        The alphabet in use, if the series are symbols.
 
     Notes
     -----

@@ -15,11 +15,13 @@ from warplearn.averaging.objective import Objective
 from warplearn.averaging.spaces import to_public
 from warplearn.base import check_not_negative, check_series, check_weights
 from warplearn.cluster.centres import Centres, common_length, distances_of, nearest, stacked
+from warplearn.documentation import with_parameters_of
 from warplearn.elastic.bands import BandLike, resolve_band
 from warplearn.elastic.costs import resolve_distance
 from warplearn.series.symbols import Alphabet
 
 
+@with_parameters_of(Centres)
 @dataclass(repr=False, eq=False)
 class ElasticSOM(Centres):
     """Self-organizing map under dynamic time warping: batch learning on a rectangular grid.
@@ -33,26 +35,14 @@ class ElasticSOM(Centres):
     ----------
     grid : pair of int, default=(3, 3)
         Rows and columns of units.
-    cost : str or local score, default="squared"
-        The cost of aligning two elements (see `warplearn.elastic.costs`), with a derivative.
     max_iter : int, default=10
         Epochs.
     width : float, optional
         Of the neighbourhood at the start; by default half the longer side of the grid.
     final_width : float, default=0.3
         Of the neighbourhood at the end.
-    space : {"series", "matrix"}, default="series"
-        Whether units are series, or matrices as in the paper.
-    length : int, optional
-        Length of the units; by default the mean length of the training series.
-    band : int, float or str, optional
-        Sakoe-Chiba band: a radius in cells, or a share of the longer side, such as 0.1 or "10%".
-    alphabet : Alphabet, optional
-        Encodes series of symbols; by default the symbols that `fit` sees, one-hot.
     random_state : int, RandomState or None
         For the series that the units start from.
-    n_jobs : int, optional
-        Threads; None is 1, as in scikit-learn, -1 all cores.
     verbose : int, default=0
         Print the quantization error of each epoch.
 
@@ -70,8 +60,6 @@ class ElasticSOM(Centres):
         The quantization error before each epoch and at the end.
     n_iter_ : int
         Epochs.
-    alphabet_ : Alphabet
-        The alphabet in use, if the series are symbols.
 
     Examples
     --------

@@ -17,6 +17,7 @@ from warplearn.averaging.spaces import to_public
 from warplearn.averaging.starts import first_mean
 from warplearn.base import check_series
 from warplearn.cluster.centres import Centres, check_count, common_length
+from warplearn.documentation import with_parameters_of
 from warplearn.elastic.bands import BandLike, resolve_band
 from warplearn.elastic.costs import resolve_distance
 from warplearn.elastic.warping import pairwise_dtw
@@ -27,6 +28,7 @@ from warplearn.series.symbols import Alphabet
 LINKAGES = ("average", "centroid", "complete", "median", "single", "ward", "weighted")
 
 
+@with_parameters_of(Centres)
 @dataclass(repr=False, eq=False)
 class ElasticAgglomerative(Centres):
     """Agglomerative clustering on elastic distances, with means as prototypes: the paper's AHC.
@@ -44,18 +46,8 @@ class ElasticAgglomerative(Centres):
         How means are found (see `ElasticMean`).
     max_iter : int, default=30
         Sweeps for each mean.  With 0 the prototypes are medoids, with any cost.
-    space : {"series", "matrix"}, default="series"
-        Whether prototypes are series, or matrices as in the paper.
-    length : int, optional
-        Length of the prototypes; by default the mean length of the training series.
-    band : int, float or str, optional
-        Sakoe-Chiba band: a radius in cells, or a share of the longer side, such as 0.1 or "10%".
-    alphabet : Alphabet, optional
-        Encodes series of symbols; by default the symbols that `fit` sees, one-hot.
     random_state : int, RandomState or None
         For medoids of many series, and for the order of "stochastic".
-    n_jobs : int, optional
-        Threads; None is 1, as in scikit-learn, -1 all cores.
     verbose : int, default=0
         Print the variation of each cluster.
 
@@ -72,8 +64,6 @@ class ElasticAgglomerative(Centres):
         For each cluster, the variation around its mean at the start and after each sweep.
     n_iter_ : int
         The most sweeps of any mean.
-    alphabet_ : Alphabet
-        The alphabet in use, if the series are symbols.
 
     Examples
     --------

@@ -110,7 +110,10 @@ def targets_of(y: Any, X: SeriesCollection, client: Client) -> NDArray[Any] | No
                 if len(each) != size:
                     raise ValueError(f"chunk {number} has {size} series, but {len(each)} labels")
         y = np.concatenate(own)
-    values = np.asarray(y)
+    try:
+        values = np.asarray(y)
+    except ValueError as error:  # rows of different lengths
+        raise ValueError(f"y must be a label or target for each series: {error}") from error
     if values.ndim and len(values) == len(X):
         missing = _missing(values)
         if missing.any():

@@ -48,7 +48,8 @@ def fit(
     Returns
     -------
     estimator
-        The same one, fitted; nothing in it refers to the cluster.
+        The same one, fitted.  Nothing in it refers to the cluster, except for neighbours, which
+        search the training series where they are: such an estimator cannot be saved.
     """
     client = default_client() if client is None else client
     if isinstance(estimator, ElasticGridSearchCV):

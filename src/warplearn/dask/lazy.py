@@ -17,6 +17,7 @@ from warplearn.dask.engine import as_collection
 from warplearn.datasets.tables import parts_of_folder
 from warplearn.elastic import warping
 from warplearn.elastic.bands import BandLike
+from warplearn.series.collection import SeriesCollection
 
 
 def _call(estimator: Any, method: str, part: Any, number: int) -> Any:
@@ -28,6 +29,12 @@ def _call(estimator: Any, method: str, part: Any, number: int) -> Any:
 def _apply(estimator: Any, method: str, X: Any) -> dask.array.Array:
     """A method of a fitted estimator, for each chunk of series."""
     check_is_fitted(estimator)
+    for kept in vars(estimator).values():
+        if isinstance(kept, SeriesCollection) and kept.engine is not None:
+            raise TypeError(
+                f"estimator {type(estimator).__name__} searches series on the cluster, so it "
+                f"cannot travel to the workers: call its own {method}"
+            )
     model = dask.delayed(estimator, traverse=False)
     call = dask.delayed(_call, pure=False)
     example = np.asarray(_call(estimator, method, _example(estimator), 0))
@@ -47,7 +54,8 @@ def _apply(estimator: Any, method: str, X: Any) -> dask.array.Array:
 
 def _example(estimator: Any) -> NDArray[Any]:
     """Two series that the estimator could have seen, to learn the form of its results."""
-    return np.zeros((2, estimator.n_channels_in_, estimator.n_features_in_))
+    fitted = getattr(estimator, "best_estimator_", estimator)  # of a search
+    return np.zeros((2, fitted.n_channels_in_, fitted.n_features_in_))
 
 
 # Axes of an explanation, from that of the cases on.

@@ -9,7 +9,7 @@ from .archive import ARCHIVE, cache_folder, download
 from .arrays import read_npy, read_npz
 from .bundled import BUNDLED
 from .dataset import Dataset, DatasetNotFoundError, MalformedFileError
-from .finding import Info, available, description, info, is_file, load
+from .finding import Info, available, description, in_files, info, is_file, load
 from .generators import BUILT_IN
 from .own import from_frame, read_csv
 from .readers import read, read_arff, read_text, read_ts, read_tsv
@@ -34,6 +34,7 @@ __all__ = [
     "download",
     "from_frame",
     "generators",
+    "in_files",
     "info",
     "is_file",
     "load",

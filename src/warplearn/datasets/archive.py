@@ -14,7 +14,6 @@ import errno
 import os
 import re
 import sys
-import tempfile
 import time
 import warnings
 import zipfile
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import IO
 
 from .readers import READERS
+from .scratch import part_of, remove_left, working_folder
 from .transfer import DownloadError, Limits, Part, Progress, RetryableError, fetch
 
 ARCHIVE = "https://timeseriesclassification.com/aeon-toolkit"
@@ -112,16 +112,17 @@ def download(
     record = cache / name / f"{name}.zip.sha256"
     expected = _recorded(record) if sha256 is None else sha256.lower()
     cache.mkdir(parents=True, exist_ok=True)
+    remove_left(cache)
     for attempt in range(retries + 1):
         if attempt:
             _pause(2.0 ** (attempt - 1))
-        with tempfile.TemporaryDirectory(dir=cache, prefix=".download-") as scratch:
+        with working_folder(cache, name) as (scratch, coming):
             try:
-                part = Part(cache / f".{name}.part", Path(scratch) / "part")
+                part = Part(part_of(cache, name), coming)
                 found = _fetch_whole(address, part, limits, report)
                 if expected is not None and found != expected:
                     raise RetryableError(f"its SHA-256 is {found}, expected {expected}")
-                fresh = _unpack(part.file, name, Path(scratch) / name, max_unpacked)
+                fresh = _unpack(part.file, name, scratch / name, max_unpacked)
                 (fresh / record.name).write_text(found + "\n", "ascii")
                 return _move(fresh, cache / name)
             except RetryableError as error:

@@ -47,6 +47,8 @@ def check_label(path: Path, line: int | None, place: str, label: Any) -> None:
     text = str(label).strip()
     if label is None or text in ("", "?") or text.lower() == "nan":
         raise MalformedFileError(path, line, f"{place}the label is missing")
+    if isinstance(label, (float, np.floating)) and np.isinf(label):
+        raise MalformedFileError(path, line, f"{place}the label is infinite")
     if "\0" in text:  # NumPy would cut it off
         raise MalformedFileError(path, line, f"{place}the label {label!r} contains a byte 0")
 

@@ -32,6 +32,8 @@ KNOWN_NAMES = {
     ),
     "row": ("", "index", "unnamed:_0", "row", "row_number"),
 }  # fmt: skip
+# What stands for a value that is not there, in lower case.
+MISSING = frozenset(("", "?", "na", "n/a", "nan", "null", "none"))
 _MAX_LONG_COLUMNS = 12  # a table that only looks long has few columns
 _FEW = 3  # value columns of a table with many rows that may be long
 

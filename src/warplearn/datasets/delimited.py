@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import os
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -18,11 +19,10 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .columns import Table
+from .columns import MISSING, Table
 from .dataset import MalformedFileError
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", " ": "blank"}
-MISSING = frozenset(("", "?", "na", "n/a", "nan", "null", "none"))
 _SAMPLE = 50  # rows that delimiter and header are told from
 _BLOCK = 4096  # rows that are converted at once
 
@@ -107,6 +107,29 @@ def lines_of(file: Path) -> Iterator[tuple[int, str]]:
         raise MalformedFileError(file, number, f"not UTF-8 text: {error}") from error
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise MalformedFileError(file, None, f"the compressed file is damaged: {error}") from error
+
+
+def filled(fields: Sequence[str]) -> int:
+    """How many fields there are, without empty ones at the end."""
+    count = len(fields)
+    while count and not fields[count - 1].strip():
+        count -= 1
+    return count
+
+
+def check_not_cut(file: Path, line: int, count: int, longest: int, what: str) -> None:
+    """Refuse a last line that is shorter than others and does not end, as a copy cut short."""
+    if count >= longest or file.suffix.lower() == ".gz":  # which has a checksum
+        return
+    with file.open("rb") as stream:
+        stream.seek(-1, os.SEEK_END)
+        if stream.read(1) not in b"\r\n":
+            raise MalformedFileError(
+                file,
+                line,
+                f"{count} {what}, but {longest} in another line, and no line end: the file seems "
+                "to be cut off; if it is whole, end its last line",
+            )
 
 
 def _lines(file: Path) -> Iterator[tuple[int, str]]:
@@ -235,7 +258,7 @@ def _columns(
     names = [name.strip() for name in next(rows).fields] if named else None
     blocks: list[list[NDArray[Any]]] = []
     lines: list[int] = []
-    width = len(names) if names is not None else 0
+    longest = width = len(names) if names is not None else 0
     while block := list(islice(rows, _BLOCK)):
         widest = max(block, key=lambda row: len(row.fields))
         if names is not None and len(widest.fields) > width:
@@ -246,10 +269,12 @@ def _columns(
                     f"{len(widest.fields)} fields, but the header names {width} columns",
                 )  # fmt: skip
         width = max(width, len(widest.fields)) if names is None else width
+        last, longest = block[-1], max(longest, *(filled(row.fields) for row in block))
         lines += [row.line for row in block]
         blocks.append(_converted(block, width, to_number, text_columns, first=not blocks))
     if not blocks:
         raise MalformedFileError(file, None, "there is a header, but no row below it")
+    check_not_cut(file, last.line, filled(last.fields), longest, "fields")
     columns = []
     for column in range(width):
         parts = [

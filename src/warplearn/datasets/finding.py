@@ -89,7 +89,7 @@ def _load(
     options: dict[str, Any],
 ) -> Dataset:
     archive.check_name(name)
-    if split is not None and split not in _SPLITS:
+    if split is not None and not (isinstance(split, str) and split in _SPLITS):
         raise ValueError(f"split must be 'train', 'test' or None, got {split!r}")
     if name in BUILT_IN:
         return BUILT_IN[name].make(name, split)
@@ -160,6 +160,8 @@ def info(name: StrPath, directory: StrPath | None = None, **options: Any) -> Inf
 
 def is_file(name: StrPath) -> bool:
     """Whether a file is meant, not the name of a data set; one that is not there is an error."""
+    if not isinstance(name, (str, os.PathLike)):
+        raise TypeError(f"name must be that of a data set or a file, got {name!r}")
     path = Path(name)
     if path.is_file():
         return True
@@ -170,6 +172,7 @@ def is_file(name: StrPath) -> bool:
 
 def description(name: str) -> str:
     """What a data set is, in a line; nothing is known of sets that do not come with the package."""
+    archive.check_name(name)
     known = BUNDLED.get(name) or BUILT_IN.get(name)
     return known.description if known else ""
 
@@ -181,11 +184,28 @@ def available(directory: StrPath | None = None) -> dict[str, str]:
     """
     found = {**dict.fromkeys(BUNDLED, "bundled"), **dict.fromkeys(BUILT_IN, "built-in")}
     for place, folder in _places(directory):
-        for file in sorted([*folder.glob("*_T*"), *folder.glob("*/*_T*")]):
-            match = _FILE.fullmatch(file.stem)
-            if match and file.suffix.lower() in READERS and file.is_file():
-                found.setdefault(match["name"], place)
+        for name in _names_in(folder):
+            found.setdefault(name, place)
     return found
+
+
+def in_files(directory: StrPath | None = None) -> list[str]:
+    """The names of the data sets whose files are in a folder, sorted.
+
+    Without a folder, those in all folders where `load` looks.
+    """
+    places = [folder for _, folder in _places(directory)]
+    return sorted(
+        {name for folder in places[: 1 if directory else None] for name in _names_in(folder)}
+    )
+
+
+def _names_in(folder: Path) -> Iterator[str]:
+    """The names of the data sets whose files are in a folder, or in folders there."""
+    for file in sorted([*folder.glob("*_T*"), *folder.glob("*/*_T*")]):
+        match = _FILE.fullmatch(file.stem)
+        if match and file.suffix.lower() in READERS and file.is_file():
+            yield match["name"]
 
 
 def _find(name: str, splits: tuple[str, ...], directory: StrPath | None) -> list[Path] | None:

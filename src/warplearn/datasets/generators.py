@@ -10,6 +10,7 @@ whose numbers are the same in every version.
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,7 +36,7 @@ def cylinder_bell_funnel(
 
     Classes are 1, cylinder, 2, bell, and 3, funnel.
     """
-    rng, y = _labels(n_cases, 3, random_state)
+    rng, y = _labels(n_cases, 3, random_state, length=length)
     return _collect([_event(rng, c, length) for c in y]), y + 1
 
 
@@ -54,7 +55,7 @@ def two_patterns(n_cases: int = 200, length: int = 128, *, random_state: Any = N
 
     Classes are 1, down down, 2, up down, 3, down up, and 4, up up.
     """
-    rng, y = _labels(n_cases, 4, random_state)
+    rng, y = _labels(n_cases, 4, random_state, length=length)
     return _collect([_two_steps(rng, c, length) for c in y]), y + 1
 
 
@@ -73,7 +74,7 @@ def synthetic_control(n_cases: int = 60, length: int = 60, *, random_state: Any 
 
     Classes are 1, normal, 2, cyclic, 3 and 4, trends up and down, and 5 and 6, shifts up and down.
     """
-    rng, y = _labels(n_cases, 6, random_state)
+    rng, y = _labels(n_cases, 6, random_state, length=length)
     return _collect([_chart(rng, c, length) for c in y]), y + 1
 
 
@@ -126,10 +127,12 @@ def warped_bumps(
         Uniform in [-noise, noise], so that the margin holds for every series.
     random_state : int or RandomState, optional
     """
+    rng, codes = _labels(n_cases, 2, random_state, length=length)
     low, high = widths
     if not 2 <= low <= high or 3 * high > length:
-        raise ValueError(f"widths must be of at least 2 and fit thrice in {length}, got {widths}")
-    rng, codes = _labels(n_cases, 2, random_state)
+        raise ValueError(
+            f"widths must be of at least 2 and fit thrice in the length {length}, got {widths}"
+        )
     y = 2 * codes - 1
     X = rng.uniform(-noise, noise, (n_cases, length))
     for x, sign in zip(X, y, strict=True):
@@ -183,9 +186,9 @@ def alternating_bumps(
         Its standard deviation.
     random_state : int or RandomState, optional
     """
-    if not 1 <= width <= length:
+    rng, codes = _labels(n_cases, 4, random_state, length=length, width=width)
+    if width > length:
         raise ValueError(f"width must be from 1 to the length {length}, got {width!r}")
-    rng, codes = _labels(n_cases, 4, random_state)
     bump = np.sin(np.pi * (np.arange(width) + 0.5) / width) ** 2
     X = rng.normal(0, noise, (n_cases, length))
     for x, c in zip(X, codes, strict=True):
@@ -274,10 +277,10 @@ def motifs(
         The share of symbols that are replaced by a random one.
     random_state : int or RandomState, optional
     """
+    rng, y = _labels(n_cases, 2, random_state, length=length, stretch=stretch)
     if length < len(MOTIF) * stretch:
         raise ValueError(f"length must be at least {len(MOTIF) * stretch}, got {length}")
     names = np.array(["backward", "forward"])
-    rng, y = _labels(n_cases, 2, random_state)
     symbols = np.array(list("ACGT"))
     sequences = []
     for c in y:
@@ -334,10 +337,14 @@ BUILT_IN: dict[str, BuiltIn] = {
 }  # fmt: skip
 
 
-def _labels(n_cases: int, n_classes: int, random_state: Any) -> tuple[Random, NDArray[np.int64]]:
-    """The source of random numbers, and the class of each case from 0."""
-    if n_cases < 1:
-        raise ValueError(f"n_cases must be a positive integer, got {n_cases!r}")
+def _labels(
+    n_cases: int, n_classes: int, random_state: Any, **sizes: int
+) -> tuple[Random, NDArray[np.int64]]:
+    """The source of random numbers, and the class of each case from 0; sizes are positive."""
+    for name, size in {"n_cases": n_cases, **sizes}.items():
+        whole = isinstance(size, Integral) and not isinstance(size, bool)
+        if not whole or not 1 <= int(size) < 2**40:
+            raise ValueError(f"{name} must be a positive integer, got {size!r}")
     from sklearn.utils import check_random_state  # reading a file need not wait for scikit-learn
 
     rng = check_random_state(random_state)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +84,7 @@ def read_csv(
     path.stat()  # or raise FileNotFoundError
     table = read_table(path, delimiter, header)
     return dataset_of(
-        path, table, Columns(label, id, time, listed(value), listed(drop) or ()),
+        path, table, asked_columns(label, id, time, value, drop),
         Steps(resample, step, missing),
     )  # fmt: skip
 
@@ -120,7 +120,7 @@ def from_frame(
     >>> from_frame(frame).describe()
     "2 series of length 2, id column 'id', time column 'time', label column 'class', 2 classes"
     """
-    columns = Columns(label, id, time, listed(value), listed(drop) or ())
+    columns = asked_columns(label, id, time, value, drop)
     found = understand(table_of(frame), columns, Steps(resample, step, missing))
     y = np.array([], dtype=str) if found.y is None else found.y
     return Dataset(found.X, y, "", type(frame).__name__, description=found.description)
@@ -138,6 +138,9 @@ def dataset_of(path: Path, table: Table, columns: Columns, steps: Steps) -> Data
 
 def table_of(frame: Any) -> Table:
     """A data frame, or a mapping of names to arrays, as a table."""
+    if not isinstance(frame, Mapping) and not hasattr(frame, "columns"):
+        kind = type(frame).__name__
+        raise TypeError(f"frame must be a data frame or a mapping of names to arrays, got {kind}")
     names = list(frame.columns) if hasattr(frame, "columns") else list(frame)
     columns = [_column(frame[name]) for name in names]
     lengths = {len(column) for column in columns}
@@ -159,6 +162,17 @@ def _column(given: Any) -> NDArray[Any]:
         return np.array(["" if each is None else str(each) for each in array], dtype=str)
 
 
-def listed(names: str | Sequence[str] | None) -> Sequence[str] | None:
+def asked_columns(label: Any, id: Any, time: Any, value: Any, drop: Any) -> Columns:
+    """What a user says about the columns of a table."""
+    label, id, time = (None if name is None else str(name) for name in (label, id, time))
+    return Columns(label, id, time, _listed(value, "value"), _listed(drop, "drop") or ())
+
+
+def _listed(names: Any, argument: str) -> Sequence[str] | None:
     """Names of columns as a list, also of one."""
-    return [names] if isinstance(names, str) else names
+    if names is None or isinstance(names, str):
+        return names if names is None else [names]
+    try:
+        return [str(name) for name in names]
+    except TypeError as error:
+        raise TypeError(f"{argument} must be names of columns, got {names!r}") from error

@@ -8,7 +8,6 @@ value, which is refused.  Whatever is wrong with a file is a `MalformedFileError
 from __future__ import annotations
 
 import math
-import os
 import re
 from collections.abc import Callable, Sequence
 from inspect import signature
@@ -23,7 +22,7 @@ from warplearn.series.steps import Points, as_stamps, check_choices, even_series
 from .arrays import read_npy, read_npz
 from .assembling import StrPath, as_dataset, check_label, cut, labels_of, suffix_of
 from .dataset import Dataset, MalformedFileError
-from .delimited import has_header, lines_of
+from .delimited import check_not_cut, filled, has_header, lines_of
 from .own import read_csv
 from .shapes import Steps
 from .tables import read_parquet
@@ -65,33 +64,14 @@ def _read_lines(file: StrPath, split: Callable[[str], list[str]], missing: str) 
         if line.strip():
             fields = split(line)
             cases.append(_Case(number, "".join(fields[:1]), [fields[1:]]))
-    if cases and path.suffix.lower() != ".gz":  # which has a checksum
-        _check_not_cut(path, cases)
+    _check_not_cut(path, cases)
     return _assemble(path, cases, Steps(missing=missing))
 
 
-def _filled(fields: list[str]) -> int:
-    """How many fields there are, without empty ones at the end."""
-    count = len(fields)
-    while count and not fields[count - 1].strip():
-        count -= 1
-    return count
-
-
 def _check_not_cut(path: Path, cases: Sequence[_Case]) -> None:
-    """Refuse a last line that is shorter than the others and does not end, as a copy cut short."""
-    counts = [_filled(case.channels[0]) for case in cases]
-    count, longest = counts[-1], max(counts)
-    if count < longest:
-        with path.open("rb") as stream:
-            stream.seek(-1, os.SEEK_END)
-            if stream.read(1) not in b"\r\n":
-                raise MalformedFileError(
-                    path,
-                    cases[-1].line,
-                    f"{count} values, but {longest} in another line, and no line end: the file "
-                    "seems to be cut off; if it is whole, end its last line",
-                )
+    counts = [filled(case.channels[0]) for case in cases]
+    if cases:
+        check_not_cut(path, cases[-1].line, counts[-1], max(counts), "values")
 
 
 def read_ts(
@@ -133,6 +113,8 @@ def read_ts(
     for number, line in lines:
         if line.strip() and not line.startswith(_COMMENT):
             cases.append(expected.case(path, number, line))
+    if expected.labels is None:  # else a line that is cut off has no label
+        _check_not_cut(path, cases)
     steps = Steps(resample, step, missing)
     return _assemble(path, cases, steps, numeric_target=expected.numeric_target)
 
@@ -229,6 +211,7 @@ def read_arff(file: StrPath, *, missing: str = "error") -> Dataset:
     """
     path = Path(file)
     in_data = False
+    attributes: list[str] = []
     cases = []
     for number, line in lines_of(path):
         text = line.strip()
@@ -239,14 +222,16 @@ def read_arff(file: StrPath, *, missing: str = "error") -> Dataset:
             if keyword not in ("@relation", "@attribute", "@end", "@data"):
                 raise MalformedFileError(path, number, f"expected a keyword, got {text[:40]!r}")
             in_data = keyword == "@data"
+            attributes += [text] if keyword == "@attribute" else []
         else:
-            cases.append(_arff_case(path, number, text))
+            cases.append(_arff_case(path, number, text, attributes))
     if not in_data:
         raise MalformedFileError(path, None, "there is no line @data")
     return _assemble(path, cases, Steps(missing=missing))
 
 
-def _arff_case(path: Path, number: int, text: str) -> _Case:
+def _arff_case(path: Path, number: int, text: str, attributes: Sequence[str]) -> _Case:
+    """Take a line apart; the attributes say how many values there are, and which labels."""
     values, comma, label = text.rpartition(",")
     if not comma:
         raise MalformedFileError(path, number, "expected values, a comma and a label")
@@ -257,7 +242,15 @@ def _arff_case(path: Path, number: int, text: str) -> _Case:
         channels = values[1:-1].split("\\n")
     else:
         channels = [values]
-    return _Case(number, label.strip().strip("'\""), [channel.split(",") for channel in channels])
+        if attributes and values.count(",") + 2 != len(attributes):
+            problem = f"{values.count(',') + 2} values, but {len(attributes)} attributes"
+            raise MalformedFileError(path, number, problem)
+    label = label.strip().strip("'\"")
+    nominal = re.search(r"\{(.*)\}\s*$", attributes[-1]) if attributes else None
+    if nominal and label not in {each.strip().strip("'\"") for each in nominal[1].split(",")}:
+        problem = f"label {label!r} is not one of those in the header: {nominal[1]}"
+        raise MalformedFileError(path, number, problem)
+    return _Case(number, label, [channel.split(",") for channel in channels])
 
 
 READERS: dict[str, Callable[..., Dataset]] = {

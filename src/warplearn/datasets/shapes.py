@@ -24,7 +24,16 @@ from warplearn.series.steps import (
     without_padding,
 )
 
-from .columns import Columns, Roles, Table, is_long, long_roles, named_roles, wide_roles
+from .columns import (
+    MISSING,
+    Columns,
+    Roles,
+    Table,
+    is_long,
+    long_roles,
+    named_roles,
+    wide_roles,
+)
 
 Array = NDArray[Any]
 
@@ -132,9 +141,7 @@ def _time_steps(values: Sequence[str]) -> tuple[dict[str, list[str]], Array | No
 
 def _read_long(table: Table, roles: Roles, steps: Steps) -> Understood:
     rows = len(table.lines)
-    ids = np.zeros(rows, np.int64) if roles.id is None else table[roles.id]
-    if roles.id is not None and not table.is_text(roles.id):
-        ids = np.array([f"{number:g}" for number in ids])
+    ids = np.zeros(rows, np.int64) if roles.id is None else _names_in(table, roles.id)
     stamps = None
     if roles.time is not None:
         stamps = as_stamps(table[roles.time], f"column {roles.time!r}")
@@ -184,20 +191,36 @@ def only_labels(table: Table, asked: Columns) -> tuple[str | None, Array | None]
 
 def _labels_of(table: Table, name: str, rows: Array) -> Array:
     column = table[name][rows]
-    if column.dtype.kind == "f":
-        absent = np.isnan(column)
-    else:
-        absent = np.isin(
-            np.char.lower(np.char.strip(column.astype(str))), ("", "?", "nan", "na", "null", "none")
-        )
-    if absent.any():
-        line = table.lines[rows[int(absent.argmax())]]
-        raise ValueError(f"line {line}: the label in column {name!r} is missing")
+    _check_present(table, name, rows, "label")
     if column.dtype.kind != "f":
         return column.astype(str)
-    if bool((column == np.round(column)).all()) and np.abs(column).max() < 2**53:
-        return column.astype(np.int64)
-    return column.astype(str)
+    return column.astype(np.int64) if _are_whole(column) else column.astype(str)
+
+
+def _names_in(table: Table, name: str) -> Array:
+    """The identifiers of a column, as texts."""
+    column = table[name]
+    _check_present(table, name, np.arange(len(column)), "identifier")
+    whole = column.dtype.kind == "f" and _are_whole(column)
+    return (column.astype(np.int64) if whole else column).astype(str)
+
+
+def _are_whole(numbers: Array) -> bool:
+    return bool((numbers == np.round(numbers)).all())
+
+
+def _check_present(table: Table, name: str, rows: Array, what: str) -> None:
+    """Refuse labels and identifiers that are missing, or that a float cannot tell apart."""
+    column = table[name][rows]
+    if column.dtype.kind == "f":
+        absent, inexact = np.isnan(column), np.abs(column) >= 2**53
+    else:
+        texts = np.char.lower(np.char.strip(column.astype(str)))
+        absent, inexact = np.isin(texts, list(MISSING)), np.zeros(len(texts), bool)
+    for wrong, problem in ((absent, "is missing"), (inexact, "is beyond 2**53: make it text")):
+        if wrong.any():
+            line = table.lines[rows[int(wrong.argmax())]]
+            raise ValueError(f"line {line}: the {what} in column {name!r} {problem}")
 
 
 def _describe(

@@ -15,7 +15,7 @@ from warplearn.series.collection import SeriesCollection
 from .assembling import StrPath, as_dataset, check_label, cut, labels_of, stem
 from .columns import Columns, Table
 from .dataset import Dataset, MalformedFileError
-from .own import dataset_of, listed, table_of
+from .own import asked_columns, dataset_of, table_of
 from .shapes import Steps, only_labels
 
 _BLOCK_ELEMENTS = 2**21  # that are read from a file of a folder at a time
@@ -56,7 +56,7 @@ def read_parquet(
         n for n, kind in frame.schema.items() if isinstance(kind, (polars.List, polars.Array))
     ]
     table = table_of(frame.drop(nested)) if len(nested) < len(frame.columns) else None
-    columns = Columns(label, id, time, listed(value), listed(drop) or ())
+    columns = asked_columns(label, id, time, value, drop)
     if nested:
         channels = frame.select([name for name in nested if name not in columns.drop])
         return _of_lists(path, channels, table, columns, missing)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from warplearn.series.collection import SeriesCollection
 
 from .assembling import StrPath
+from .columns import MISSING
 
 
 def write_csv(file: StrPath, X: Any, y: Any) -> Path:
@@ -31,6 +32,12 @@ def write_csv(file: StrPath, X: Any, y: Any) -> Path:
     """
     series = SeriesCollection.of(X)
     labels = _labels(series, y)
+    for case, label in enumerate(labels):
+        if label.strip() != label or label.lower() in MISSING or len(label.splitlines()) != 1:
+            raise ValueError(
+                "y must hold labels of one line, without spaces at their ends, other than "
+                f"{sorted(MISSING)}, got {label!r} at case {case}"
+            )
     time = range(series.max_length)
     names = [f"t{i}" for i in time]
     if series.n_channels > 1:
@@ -107,20 +114,27 @@ def write_ts(file: StrPath, X: Any, y: Any, *, name: str | None = None) -> Path:
 
 
 def _labels(series: SeriesCollection, y: Any) -> list[str]:
-    given = np.asarray(y)
+    try:
+        given = np.asarray(y)
+    except ValueError as error:  # rows of different lengths
+        raise ValueError(f"y must hold {len(series)} labels: {error}") from error
     if given.shape != (len(series),):
         raise ValueError(f"y must hold {len(series)} labels, got shape {given.shape}")
-    return [str(label) for label in given.tolist()]
+    labels = [str(label) for label in given.tolist()]
+    for case, label in enumerate(labels):
+        if "\0" in label or "\N{ZERO WIDTH NO-BREAK SPACE}" in label:  # a byte order mark
+            raise ValueError(f"y must hold labels of text, got {label!r} at case {case}")
+    return labels
 
 
 def _checked(X: Any, y: Any) -> tuple[SeriesCollection, list[str]]:
     series = SeriesCollection.of(X)
     labels = _labels(series, y)
     for case, label in enumerate(labels):
-        if len(label.split()) != 1 or label.split()[0] != label or ":" in label or label == "?":
+        if label.split() != [label] or ":" in label or label.lower() in ("?", "nan"):
             raise ValueError(
-                f"y must hold labels without spaces and colons, other than '?', got {label!r} "
-                f"at case {case}"
+                "y must hold labels without spaces and colons, other than '?' and 'nan', got "
+                f"{label!r} at case {case}"
             )
     return series, labels
 

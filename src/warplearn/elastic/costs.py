@@ -162,4 +162,6 @@ COSTS.register(Product, name="product", about=Traits(similarity=True, symmetric=
 COSTS.register(Squared, name="squared", about=Traits(root=True, symmetric=True))
 COSTS.register(Absolute, name="absolute", about=Traits(symmetric=True))
 COSTS.register(Mismatch, name="mismatch", about=Traits(symmetric=True, differentiable=False))
-COSTS.register(Gaussian, name="gaussian", about=Traits(root=True, symmetric=True))
+COSTS.register(
+    Gaussian, name="gaussian", about=Traits(root=True, symmetric=True), limits={"gamma": (0, 1e15)}
+)

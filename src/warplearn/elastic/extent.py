@@ -16,6 +16,7 @@ from numbers import Integral, Real
 from typing import Any, NamedTuple, TypeAlias
 
 ExtentLike: TypeAlias = int | float | str
+MOST_COLUMNS = 2**31
 
 
 class Extent(NamedTuple):
@@ -40,7 +41,7 @@ class Extent(NamedTuple):
             share = float(value)
             if 0 <= share < 1:
                 return cls(0, share)
-            if share >= 1:
+            if 1 <= share < MOST_COLUMNS:
                 raise ValueError(
                     f"{name}={value!r} is ambiguous: write {name}={share:.0f} for a number of "
                     f"cells, or {name}='{100 * share:g}%' for a share of the length"
@@ -49,9 +50,6 @@ class Extent(NamedTuple):
             f"{name} must be an integer of at least 0 (cells), a float from 0.0 to below 1.0 (a "
             f"share of the length) or a text such as '10%', got {value!r}"
         )
-
-
-MOST_COLUMNS = 2**31
 
 
 def columns_for(elasticity: ExtentLike, n: int) -> int:

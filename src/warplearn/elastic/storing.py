@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from hashlib import blake2b
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -79,10 +80,10 @@ def save_pairwise_dtw(
     dtype, shape = common_dtype(first, second), (len(first), len(second))
     if rows is None:
         rows = max(1, _BLOCK_BYTES // (shape[1] * dtype.itemsize))
-    elif rows < 1:
+    elif not isinstance(rows, Integral) or rows < 1:
         raise ValueError(f"rows must be a positive integer, got {rows!r}")
     ledger = _Ledger(
-        path, {"shape": shape, "rows": rows, "band": band, "cost": repr(local),
+        path, {"shape": shape, "rows": int(rows), "band": str(band), "cost": repr(local),
                "series": [_digest(first), _digest(second) if Y is not None else None]},
     )  # fmt: skip
     matrix = opened(path, shape, dtype, rows, bool(ledger.done))

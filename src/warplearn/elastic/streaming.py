@@ -87,7 +87,10 @@ class ElasticStream:
             The decision value of the samples so far; (outputs,) for more than two classes, with
             n_streams in front for several streams.
         """
-        given = np.asarray(self._encoded(sample), dtype=self._W.dtype)
+        try:
+            given = np.asarray(self._encoded(sample), dtype=self._W.dtype)
+        except (ValueError, TypeError, OverflowError) as error:
+            raise ValueError(f"sample must be numbers, or known symbols: {error}") from error
         shape = (self.n_streams, self.n_channels)
         allowed: list[tuple[int, ...]] = [shape]
         allowed += [shape[1:]] if self.n_streams == 1 else []

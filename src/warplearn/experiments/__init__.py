@@ -1,6 +1,6 @@
 """Experiments: a study is described once, carried out in steps, and shown as tables and figures."""
 
-from warplearn.experiments import paper  # noqa: F401  registers the tables of its studies
+from warplearn.experiments import archive, paper  # noqa: F401  registers their tables
 from warplearn.experiments.checking import StudyError
 from warplearn.experiments.data import Data, collect
 from warplearn.experiments.journal import JournalError, read_failures, read_rows, read_views

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -88,13 +89,34 @@ class Collected(NamedTuple):
 
 
 def collect(study: Study, directory: Path | None = None, *, download: bool = False) -> Collected:
-    """Load the data sets of a study; if none of them is there, its built-in ones."""
+    """Load the data sets of a study; if none of them is there, its built-in ones.
+
+    A name with `*` or `?` stands for all data sets in files that match: those of the directory, or
+    without one, those of all folders where `warplearn.datasets.load` looks.
+    """
     if directory is not None and not directory.is_dir():
         raise NotADirectoryError(f"data must be a folder, got {str(directory)!r}")
-    data, missing = _load_all(study.datasets, directory, download)
+    names, unmatched = _expanded(study.datasets, directory)
+    data, missing = _load_all(names, directory, download)
+    missing |= unmatched
     if data or not study.builtin:
         return Collected(data, missing, False)
     return Collected(_load_all(study.builtin, directory, False)[0], missing, True)
+
+
+def _expanded(names: Sequence[str], directory: Path | None) -> tuple[list[str], dict[str, str]]:
+    """The names that patterns stand for, and patterns that no data set matches."""
+    found: list[str] = []
+    unmatched = {}
+    for name in names:
+        if not set("*?") & set(name):
+            found.append(name)
+            continue
+        matching = [each for each in datasets.in_files(directory) if fnmatchcase(each, name)]
+        if not matching:
+            unmatched[name] = f"no data set in {directory or 'the usual folders'} matches {name!r}"
+        found += matching
+    return list(dict.fromkeys(found)), unmatched
 
 
 def _load_all(

@@ -278,14 +278,18 @@ def mean_errors(rows: Sequence[Line]) -> tuple[Any, list[str], list[str]]:
 
 def rank_drawings(rows: Sequence[Line]) -> list[Drawing]:
     """Mean ranks of the methods over data sets."""
+    return ranks_drawing(*mean_errors(rows)[:2])
+
+
+def ranks_drawing(errors: Any, methods: Sequence[str]) -> list[Drawing]:
+    """Mean ranks of methods, from their errors (data sets, methods)."""
     from warplearn.plotting import CriticalDifferenceDisplay
 
-    errors, methods, names = mean_errors(rows)
-    if len(methods) < 3 or len(names) < 4:
+    if len(methods) < 3 or len(errors) < 4:
         return []  # too few for ranks to mean anything
     display = CriticalDifferenceDisplay.from_errors(errors, methods)
     caption = (
-        f"Mean ranks over {len(names)} data sets, the best on the right. A bar joins methods that "
+        f"Mean ranks over {len(errors)} data sets, the best on the right. A bar joins methods that "
         "do not differ significantly (Wilcoxon's test with Holm's correction, 0.05); Friedman's "
         f"test gives p = {display.ranking.friedman:.2g}."
     )

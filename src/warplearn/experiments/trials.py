@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import LeaveOneOut, StratifiedKFold
 
+from warplearn.base import weights_by_label
 from warplearn.experiments.cells import prediction_cells, training_cells
 from warplearn.experiments.data import Data
 from warplearn.experiments.measuring import decision_seconds, file_size
@@ -82,11 +83,14 @@ class Fold(NamedTuple):
 def fixed_parameters(method: Method, data: Data) -> dict[str, Any]:
     """The parameters that are not chosen; polarity "first" becomes the sign it means.
 
-    Said once for the whole training set: in a fold, another case may be the first.
+    Said once for the whole training set: in a fold, another case may be the first.  Keys of
+    `class_weight` are texts in a file, and become labels.
     """
     parameters = dict(method.parameters)
     estimator = method.make()
     classes = np.unique(data.y[data.train])
+    if "class_weight" in parameters:
+        parameters["class_weight"] = weights_by_label(parameters["class_weight"], classes)
     if getattr(estimator, "polarity", None) == "first" and len(classes) == 2:
         parameters["polarity"] = "+" if data.y[0] == classes[1] else "-"
     return parameters

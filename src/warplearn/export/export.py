@@ -197,7 +197,7 @@ def _smaller(model: Any) -> str:
 
 @_smaller.register(FeatureModel)
 def _(model: FeatureModel) -> str:
-    kept = f", it has {model.features_.n_filters_:,}"
+    kept = f", it has {model.features_.n_filters_:,}" if model.features_ else ""
     return f"drop filters with model.shrink(X, y, n_filters){kept}"
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from warplearn._kernels.drivers import windows
-from warplearn._kernels.drivers.windows import GROUP
+from warplearn._kernels.drivers.slide import GROUP
 from warplearn.export.program import Program, Table, as_float32
 from warplearn.export.readout import Readout, classes, targets
 from warplearn.features.base import FeatureModel
@@ -21,6 +21,8 @@ _POOL = 4 * GROUP * 4  # bytes of what is pooled of a group
 def feature_program(model: FeatureModel) -> Program:
     """A feature model in float32; groups of filters that do not matter are left out."""
     features, readout = model.features_, _readout(model)
+    if model.shapelets_ is not None or features is None:
+        raise ValueError("shapelets cannot be exported: fit the model with n_shapelets=0")
     coef = model.coef_.reshape(len(model.coef_), len(features.groups_), GROUP, -1)
     used = np.flatnonzero(coef.any(axis=(0, 2, 3)))
     used = used if len(used) else np.arange(1)  # C has no empty arrays

@@ -1,9 +1,10 @@
 """What feature models share: features, ridge regressions, growing and shrinking.
 
 Features are standardized.  A classifier is a ridge regression on targets +1 and -1, one column a
-class.  Filters of the same elasticity that slide along the same representation are a *family*.
-Each family has a regression of its own, and the model is the sum of these regressions with
-non-negative factors (`solution`).  The sum is still one linear model.
+class.  There are two kinds of features, of filters and of shapelets.  Those of the same kind and
+elasticity that slide along the same representation are a *family*.  Each family has a regression
+of its own, and the model is the sum of these regressions with non-negative factors (`solution`).
+The sum is still one linear model.
 
 The leave-one-out predictions of the regressions have four uses.  They choose the penalties and the
 factors, they give a score, and they calibrate probabilities: a softmax of the decision values
@@ -16,14 +17,14 @@ from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
-from warplearn._kernels.drivers.windows import GROUP
+from warplearn._kernels.drivers.slide import GROUP
 from warplearn._kernels.simd.threads import blas_threads
 from warplearn.base import check_fitted_array, check_series
 from warplearn.documentation import with_parameters_of
@@ -40,6 +41,8 @@ from warplearn.features.reduction import (
 )
 from warplearn.features.representations import Array
 from warplearn.features.settings import FilterSettings
+from warplearn.features.shapelets import ElasticShapelets
+from warplearn.features.sliding import SlidingFeatures
 from warplearn.features.solution import finish
 from warplearn.features.transformer import ElasticFeatures
 from warplearn.series.collection import SeriesCollection
@@ -47,13 +50,21 @@ from warplearn.series.convert import to_floats
 
 DEFAULT_ALPHAS = tuple(float(10.0**exponent) for exponent in np.arange(-5, 2.0, 0.5))
 _BLOCK_BYTES = 2**22  # of features that `predict` computes before it uses them: they stay cached
+_MANY_FILTERS = 4000  # from which on there are shapelets beside them by default
 _KEPT_SHARE = 0.7  # of the groups, in each round of `shrink`
 # Fitted attributes that `partial_fit` leaves to be computed when one of them is asked for.
 _SOLVED = frozenset(
-    ("coef_", "intercept_", "factors_", "alphas_", "loo_score_", "importances_", "sharpness_")
-)
+    (
+        "coef_", "intercept_", "families_", "factors_", "alphas_", "loo_score_", "importances_",
+        "sharpness_",
+    )
+)  # fmt: skip
 
 Model = TypeVar("Model", bound="FeatureModel")
+
+# A transformer, and groups of its matrices with their coefficients.
+Part: TypeAlias = tuple[SlidingFeatures, list[tuple[Array, Array]]]
+Transformer = TypeVar("Transformer", bound=SlidingFeatures)
 
 
 class Shrinkage(NamedTuple):
@@ -62,9 +73,9 @@ class Shrinkage(NamedTuple):
     Attributes
     ----------
     n_filters : int
-        Number of filters that are left.
+        Number of filters and shapelets that are left.
     loo_score : float
-        Leave-one-out score with these filters.
+        Leave-one-out score with these.
     """
 
     n_filters: int
@@ -87,9 +98,14 @@ def _positive(cases: Cases) -> NDArray[np.int64]:
 
 
 def _sample(cases: Cases, kept: NDArray[np.int64]) -> Cases:
-    """The cases that filters are drawn with."""
+    """The cases that filters and shapelets are drawn with."""
     chosen = sampled(np.arange(len(kept)), SAMPLE_SIZE)
     return cases.take(kept[chosen])
+
+
+def _only(kind: type[Transformer], basis: Basis) -> Transformer | None:
+    """The transformer of a kind, if there is one."""
+    return next((each for each in basis.transformers if isinstance(each, kind)), None)
 
 
 @with_parameters_of(FilterSettings)
@@ -102,6 +118,10 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
 
     Parameters
     ----------
+    n_shapelets : int, optional
+        Number of shapelets (`ElasticShapelets`, with its other parameters by default), rounded up
+        to a multiple of eight; 0 for none.  By default half as many as filters, if there are at
+        least 4,000 filters, else none.
     n_jobs : int, optional
         Number of threads, also of linear algebra; None means 1, -1 all cores.  Features do not
         depend on it; coefficients may differ by rounding errors.
@@ -113,26 +133,33 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
 
     Attributes
     ----------
-    features_ : ElasticFeatures
-        The fitted transformer.
+    features_ : ElasticFeatures or None
+        The fitted filters; None if `shrink` has left none.
+    shapelets_ : ElasticShapelets or None
+        The fitted shapelets, if there are any.
     coef_ : array of shape (targets, features)
-        Coefficients of the features as `features_` returns them, not standardized.
+        Coefficients of the features as `features_` and `shapelets_` return them, one after the
+        other, not standardized.
     intercept_ : array of shape (targets,)
         The constant of each regression.
-    factors_ : array of shape (distinct elasticities, distinct representations)
-        Factor of the regression on each family of filters; 0 for an empty family.
-    alphas_ : array of shape (distinct elasticities, distinct representations)
-        Penalty that was chosen for each family; NaN for an empty family.
+    families_ : list of str
+        The families that have a regression.
+    factors_ : array of shape (families,)
+        Factor of the regression of each family.
+    alphas_ : array of shape (families,)
+        Penalty that was chosen for each family.
     loo_score_ : float
         Score of the leave-one-out predictions; with more than 4,096 series, those of a sample.
     importances_ : array of shape (groups,)
-        Importance of each group of filters: the sum of its squared standardized coefficients.
+        Importance of each group of filters, and then of shapelets: the sum of its squared
+        standardized coefficients.
     shrinkage_ : list of Shrinkage
         The rounds of `shrink`; only of a model that `shrink` made.
     n_features_in_, n_channels_in_ : int
         Length of the longest training series, and number of channels.
     """
 
+    n_shapelets: int | None = None
     alphas: Sequence[float] = DEFAULT_ALPHAS
 
     @abstractmethod
@@ -142,6 +169,10 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
     @abstractmethod
     def _loo_score(self, Y: Array, loo: Array, weights: Array) -> float:
         """Score of leave-one-out predictions."""
+
+    @abstractmethod
+    def _labels(self, Y: Array) -> Array | None:
+        """The classes of cases, if they have any, for the thresholds of shapelets."""
 
     def _calibrate(self, Y: Array, loo: Array, weights: Array) -> None:
         """Learn from leave-one-out predictions what else `predict` needs; by default nothing."""
@@ -165,12 +196,27 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
         return self
 
     def _draw(self, sample: Cases) -> Basis:
-        """Draw the filters, with a sample of the cases."""
+        """Draw filters and shapelets, with a sample of the cases."""
         shared = ElasticFeatures().get_params()
-        self.features_ = ElasticFeatures(**{name: getattr(self, name) for name in shared})
-        self.features_.fit(sample.series)
-        self.features_.n_features_in_ = self.n_features_in_
-        return Basis.of(self.features_, sample)
+        filters = ElasticFeatures(**{name: getattr(self, name) for name in shared})
+        self.features_: ElasticFeatures | None = filters.fit(sample.series)
+        self.shapelets_: ElasticShapelets | None = None
+        n_shapelets = self.n_shapelets
+        if n_shapelets is None:
+            n_shapelets = self.n_filters // 2 if self.n_filters >= _MANY_FILTERS else 0
+        check_scalar(n_shapelets, "n_shapelets", (int, np.integer), min_val=0, max_val=2**31)
+        if n_shapelets:
+            rest = {name: getattr(self, name) for name in ("random_state", "n_jobs", "verbose")}
+            shapelets = ElasticShapelets(n_shapelets, **rest)
+            self.shapelets_ = shapelets.fit(sample.series, self._labels(sample.Y))
+        for transformer in self._transformers():
+            transformer.n_features_in_ = self.n_features_in_
+        return Basis.of(self._transformers(), sample)
+
+    def _transformers(self) -> list[SlidingFeatures]:
+        """The fitted transformers, in the order of their features in `coef_`."""
+        both = (vars(self).get("features_"), vars(self).get("shapelets_"))
+        return [transformer for transformer in both if transformer is not None]
 
     def _adopt(self, basis: Basis, total: Total) -> None:
         """Solve for the regressions, and set the fitted attributes."""
@@ -179,12 +225,8 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
                 f"X must have at least two series of positive weight, got n_samples={total.n_cases}"
             )
         solution = finish(basis, total, self._checked_alphas())
-        shape = len(np.unique(self.elasticities)), len(self.features_.means_)
-        self.factors_, self.alphas_ = np.zeros(shape), np.full(shape, np.nan)
-        for family, factor, alpha in zip(
-            basis.families, solution.factors, solution.alphas, strict=True
-        ):
-            self.factors_[family.place], self.alphas_[family.place] = factor, alpha
+        self.families_ = [str(family.kind) for family in basis.families]
+        self.factors_, self.alphas_ = solution.factors, solution.alphas
         self.coef_, self.intercept_ = solution.coef, solution.intercept
         self.importances_ = solution.importances
         Y, weights = total.sample.Y, total.sample.weights
@@ -253,30 +295,33 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
         collection = check_series(self, X, reset=False)
         return self._blocks_by(self._predicting_parts(), collection)
 
-    def _blocks_by(
-        self, parts: list[tuple[Array, Array]], collection: SeriesCollection
-    ) -> Iterator[Array]:
-        """Predictions of a block of checked series at a time, by groups and their coefficients."""
-        features = self.features_
-        width = features.features_per_group * len(features.groups_)
-        step = max(1, _BLOCK_BYTES // (4 * width))
+    def _blocks_by(self, parts: list[Part], collection: SeriesCollection) -> Iterator[Array]:
+        """Predictions of a block of checked series at a time, by what `_predicting_parts` gives."""
+        step = max(1, _BLOCK_BYTES // (4 * self.coef_.shape[1]))
         for start in range(0, len(collection), step):
-            standardized = features.standardized(collection[start : start + step])
-            predictions = np.tile(self.intercept_, (len(standardized.values), 1))
+            block = collection[start : start + step]
+            predictions = np.tile(self.intercept_, (len(block), 1))
             with blas_threads(self.n_jobs):
-                for groups, coef in parts:
-                    predictions += features.pooled(standardized, groups) @ coef
+                for transformer, groups in parts:
+                    standardized = transformer.standardized(block)
+                    for chosen, coef in groups:
+                        predictions += transformer.pooled(standardized, chosen) @ coef
             yield predictions
 
-    def _predicting_parts(self) -> list[tuple[Array, Array]]:
-        """Groups of one elasticity with coefficients other than 0, and these coefficients."""
-        features = self.features_
-        table = self.coef_.reshape(len(self.coef_), len(features.groups_), -1)
-        used, parts = table.any(axis=(0, 2)), []
-        for m in np.unique(features.elasticities_[used]):
-            groups = np.flatnonzero(used & (features.elasticities_ == m))
-            coef = table[:, groups].reshape(len(table), -1).T
-            parts.append((groups, np.ascontiguousarray(coef, np.float32)))
+    def _predicting_parts(self) -> list[Part]:
+        """For each transformer, groups of one elasticity with coefficients, and these."""
+        parts, first = [], 0
+        for transformer in self._transformers():
+            last = first + transformer.features_per_group * len(transformer.groups_)
+            table = self.coef_[:, first:last].reshape(len(self.coef_), len(transformer.groups_), -1)
+            used, groups = table.any(axis=(0, 2)), []
+            for m in np.unique(transformer.elasticities_[used]):
+                chosen = np.flatnonzero(used & (transformer.elasticities_ == m))
+                coef = table[:, chosen].reshape(len(table), -1).T
+                groups.append((chosen, np.ascontiguousarray(coef, np.float32)))
+            if groups:
+                parts.append((transformer, groups))
+            first = last
         return parts
 
     @abstractmethod
@@ -284,22 +329,27 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
         """Columns of the targets of a fitted model."""
 
     def _check_state(self, whole: bool = False) -> None:
-        features = getattr(self, "features_", None)
-        if not isinstance(features, ElasticFeatures) or not hasattr(features, "groups_"):
-            raise ValueError(f"features_ must be a fitted ElasticFeatures, got {features!r}")
-        if whole:
-            features._check_state(whole)
-        if features.n_channels_in_ != getattr(self, "n_channels_in_", None):
-            raise ValueError("features_ must have n_channels_in_ channels")
-        count = self._n_targets()
-        width = len(features.poolings) * features.n_filters_
+        kinds = {"features_": ElasticFeatures, "shapelets_": ElasticShapelets}
+        for name, kind in kinds.items():
+            transformer = vars(self).get(name)
+            if transformer is None:
+                continue
+            if not isinstance(transformer, kind) or not hasattr(transformer, "groups_"):
+                raise ValueError(f"{name} must be a fitted {kind.__name__}, got {transformer!r}")
+            if whole:
+                transformer._check_state(whole)
+            if transformer.n_channels_in_ != getattr(self, "n_channels_in_", None):
+                raise ValueError(f"{name} must have n_channels_in_ channels")
+        if not self._transformers():
+            raise ValueError("features_ must be a fitted ElasticFeatures, got None")
+        count, width = self._n_targets(), Basis(tuple(self._transformers()), ()).n_features
         check_fitted_array(self, "coef_", (count, width))
         check_fitted_array(self, "intercept_", (count,))
 
     def shrink(self: Model, X: Any, y: Any, n_filters: int, sample_weight: Any = None) -> Model:
-        """A smaller model, without the filters that matter least.
+        """A smaller model, without the filters and shapelets that matter least.
 
-        In several rounds, the groups of filters with the smallest coefficients are dropped, and
+        In several rounds, the groups with the smallest coefficients are dropped, and
         the regressions are fitted again to the remaining features.
 
         Parameters
@@ -307,13 +357,13 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
         X, y, sample_weight
             The training series again, as given to `fit`.
         n_filters : int
-            Number of filters to keep, rounded up to a multiple of eight.
+            Number of filters and shapelets to keep, rounded up to a multiple of eight.
 
         Returns
         -------
         estimator
             A new one.  Its `shrinkage_` lists the leave-one-out score after each round.  These
-            scores are optimistic, because the filters were chosen on the same series: judge the
+            scores are optimistic, because these were chosen on the same series: judge the
             loss in accuracy on series that were not used.
         """
         check_is_fitted(self)
@@ -322,18 +372,19 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
         kept_cases = _positive(cases)
         smaller = copy(self)
         smaller.__dict__.pop("_growth", None)
-        smaller.shrinkage_ = [Shrinkage(self.features_.n_filters_, self.loo_score_)]
-        fewest = -(-n_filters // GROUP)
+        count, fewest = len(self.importances_), -(-n_filters // GROUP)
+        smaller.shrinkage_ = [Shrinkage(count * GROUP, self.loo_score_)]
         with blas_threads(self.n_jobs):
-            basis = Basis.of(self.features_, _sample(cases, kept_cases))
+            basis = Basis.of(self._transformers(), _sample(cases, kept_cases))
             total = reduce_all(basis, cases, kept_cases)
-            while (count := len(smaller.features_.groups_)) > fewest:
-                n_kept = max(fewest, int(_KEPT_SHARE * count))
-                kept = np.sort(np.argsort(-smaller.importances_, kind="stable")[:n_kept])
+            while count > fewest:
+                count = max(fewest, int(_KEPT_SHARE * count))
+                kept = np.sort(np.argsort(-smaller.importances_, kind="stable")[:count])
                 basis, total = select(basis, total, kept)
-                smaller.features_ = basis.features
+                smaller.features_ = _only(ElasticFeatures, basis)
+                smaller.shapelets_ = _only(ElasticShapelets, basis)
                 smaller._adopt(basis, total)
-                smaller.shrinkage_.append(Shrinkage(n_kept * GROUP, smaller.loo_score_))
+                smaller.shrinkage_.append(Shrinkage(count * GROUP, smaller.loo_score_))
                 if self.verbose:
-                    print(f"shrink: {n_kept * GROUP} filters, loo score {smaller.loo_score_:.4f}")
+                    print(f"shrink: {count * GROUP} filters, loo score {smaller.loo_score_:.4f}")
         return smaller

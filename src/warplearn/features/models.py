@@ -48,7 +48,8 @@ class ElasticFeatureClassifier(Slides, ClassifierMixin, FeatureModel):
     classes_ : array
         The labels, sorted.
     coef_ : array of shape (1 or classes, features)
-        Coefficients of the features as `features_` returns them, not standardized.
+        Coefficients of the features as `features_` and `shapelets_` return them, one after the
+        other, not standardized.
     intercept_ : array of shape (1 or classes,)
         The constant of each regression.
     loo_score_ : float
@@ -119,6 +120,9 @@ class ElasticFeatureClassifier(Slides, ClassifierMixin, FeatureModel):
     def _per_class(self, decisions: Array) -> Array:
         """One column for each class, also with two classes."""
         return np.hstack([-decisions, decisions]) if decisions.shape[1] == 1 else decisions
+
+    def _labels(self, Y: Array) -> Array:
+        return self._per_class(Y).argmax(axis=1)
 
     def _loo_score(self, Y: Array, loo: Array, weights: Array) -> float:
         correct = self._per_class(loo).argmax(axis=1) == self._per_class(Y).argmax(axis=1)
@@ -207,7 +211,8 @@ class ElasticFeatureRegressor(RegressorMixin, FeatureModel):
     Attributes
     ----------
     coef_ : array of shape (1, features)
-        Coefficients of the features as `features_` returns them, not standardized.
+        Coefficients of the features as `features_` and `shapelets_` return them, one after the
+        other, not standardized.
     intercept_ : array of shape (1,)
         The constant of the regression.
     loo_score_ : float
@@ -248,6 +253,9 @@ class ElasticFeatureRegressor(RegressorMixin, FeatureModel):
 
     def _n_targets(self) -> int:
         return 1
+
+    def _labels(self, Y: Array) -> None:
+        """Targets are numbers."""
 
     def _loo_score(self, Y: Array, loo: Array, weights: Array) -> float:
         return float(r2_score(Y, loo, sample_weight=weights))

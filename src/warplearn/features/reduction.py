@@ -4,14 +4,14 @@ A *case* is a series with its targets and weight.  Each case is in one of two pl
 
 - the *sample*: some thousand cases, kept as they are.  Leave-one-out predictions are computed for
   these.  Few cases are all in the sample;
-- the *moments*: sums over all other cases, of the features of each family of filters, of their
+- the *moments*: sums over all other cases, of the features of each family, of their
   products with each other (the Gram matrix) and with the targets.
 
 Which cases are in the sample depends on their position among all cases only (`sampled`), so it is
 the same for one array, for chunks of it, and for several machines.  The reduction is four
 functions of plain values that can be pickled:
 
-- ``Basis.of(features, sample)`` says which features are summed up; every machine needs it;
+- ``Basis.of(transformers, sample)`` says which features are summed up; every machine needs it;
 - ``accumulate(basis, cases) -> Moments``, the sums over some cases;
 - ``combine(parts) -> Moments``, the sum of sums, in the order given;
 - ``finish(basis, Total(sample, positions, moments), alphas) -> Solution``, in `solution`, solves
@@ -27,6 +27,7 @@ of cases.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -34,7 +35,7 @@ from numpy.typing import NDArray
 from scipy.linalg.blas import ssyrk
 
 from warplearn.features.representations import Array
-from warplearn.features.transformer import ElasticFeatures
+from warplearn.features.sliding import Kind, SlidingFeatures
 from warplearn.series.collection import SeriesCollection, common_dtype
 
 SAMPLE_SIZE = 4096  # cases; more where a family has more features
@@ -105,21 +106,30 @@ def sampled(positions: NDArray[np.int64], size: int) -> NDArray[np.bool_]:
 
 
 class Family(NamedTuple):
-    """Filters of the same elasticity that slide along the same representation.
+    """Matrices of the same kind, which have a regression of their own.
 
     Attributes
     ----------
-    place : tuple of int
-        Its row and column in the tables of families, `factors_` and `alphas_`.
+    kind : Kind
+        What the matrices have in common.
+    transformer : int
+        Which of the transformers has them.
     groups : array of int
-        Its groups of filters.
+        Their groups, among those of the transformer.
+    columns : array of int
+        Their features, among those of all transformers.
     shift : array (features,)
         Subtracted from the features before they are multiplied, which saves digits.
+    least_scale : float
+        Deviation that is added to that of all features.
     """
 
-    place: tuple[int, int]
+    kind: Kind
+    transformer: int
     groups: NDArray[np.int64]
+    columns: NDArray[np.int64]
     shift: NDArray[np.float32]
+    least_scale: float
 
 
 class Basis(NamedTuple):
@@ -127,23 +137,41 @@ class Basis(NamedTuple):
 
     Attributes
     ----------
-    features : ElasticFeatures
-        Fitted.
+    transformers : tuple of SlidingFeatures
+        Fitted.  Their features, and their groups, are numbered one after the other.
     families : tuple of Family
     """
 
-    features: ElasticFeatures
+    transformers: tuple[SlidingFeatures, ...]
     families: tuple[Family, ...]
 
     @classmethod
-    def of(cls, features: ElasticFeatures, sample: Cases) -> Basis:
+    def of(cls, transformers: Sequence[SlidingFeatures], sample: Cases) -> Basis:
         """The families of fitted features; a sample of the cases says what they are near to."""
-        few = features.standardized(sample.series[:_SHIFTED_BY])
-        families = []
-        for place, groups in features.families():
-            shift = features.pooled(few, groups).mean(axis=0, dtype=np.float64)
-            families.append(Family(place, groups, shift.astype(np.float32)))
-        return cls(features, tuple(families))
+        basis, families = cls(tuple(transformers), ()), []
+        for index, features in enumerate(transformers):
+            few = features.standardized(sample.series[:_SHIFTED_BY])
+            for kind, groups in features.families():
+                mean = features.pooled(few, groups).mean(axis=0, dtype=np.float64)
+                columns, shift = basis.columns_of(index, groups), mean.astype(np.float32)
+                families.append(Family(kind, index, groups, columns, shift, features.least_scale))
+        return basis._replace(families=tuple(families))
+
+    @property
+    def first_groups(self) -> list[int]:
+        """The number of the first group of each transformer, and of all groups."""
+        return [0, *np.cumsum([len(each.groups_) for each in self.transformers]).tolist()]
+
+    @property
+    def n_features(self) -> int:
+        """Number of all features."""
+        return sum(each.features_per_group * len(each.groups_) for each in self.transformers)
+
+    def columns_of(self, transformer: int, groups: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The features of groups of a transformer, among those of all transformers."""
+        before = Basis(self.transformers[:transformer], ()).n_features
+        per_group = self.transformers[transformer].features_per_group
+        return before + (groups[:, None] * per_group + np.arange(per_group)).ravel()
 
     @property
     def sample_size(self) -> int:
@@ -152,9 +180,10 @@ class Basis(NamedTuple):
 
     def of_families(self, series: SeriesCollection) -> Iterator[Array]:
         """The features of each family, less its shift."""
-        standardized = self.features.standardized(series)
+        standardized = [features.standardized(series) for features in self.transformers]
         for family in self.families:
-            features = self.features.pooled(standardized, family.groups)
+            transformer = self.transformers[family.transformer]
+            features = transformer.pooled(standardized[family.transformer], family.groups)
             features -= family.shift
             yield features
 
@@ -355,16 +384,24 @@ def reduce_all(basis: Basis, cases: Cases, kept: NDArray[np.int64]) -> Total:
 
 
 def select(basis: Basis, total: Total, groups: NDArray[np.int64]) -> tuple[Basis, Total]:
-    """The same with only some of the groups of filters, in ascending order."""
-    per_group = basis.features.features_per_group
-    features, families, sums = basis.features.select(groups), [], []
-    for index, family in enumerate(basis.families):
-        kept = np.flatnonzero(np.isin(family.groups, groups))
-        if len(kept):
-            columns = (kept[:, None] * per_group + np.arange(per_group)).ravel()
-            places = np.searchsorted(groups, family.groups[kept])
-            families.append(Family(family.place, places, family.shift[columns]))
-            if total.moments is not None:
-                sums.append(total.moments.families[index].select(columns))
+    """The same with only some of the groups of all transformers, in ascending order."""
+    first, places = basis.first_groups, []
+    for start, stop in pairwise(first):
+        places.append(groups[(groups >= start) & (groups < stop)] - start)
+    kept = [index for index, chosen in enumerate(places) if len(chosen)]
+    smaller = Basis(tuple(basis.transformers[index].select(places[index]) for index in kept), ())
+    families, sums = [], []
+    for number, family in enumerate(basis.families):
+        chosen = places[family.transformer]
+        rows = np.flatnonzero(np.isin(family.groups, chosen))
+        if not len(rows):
+            continue
+        index, of = kept.index(family.transformer), np.searchsorted(chosen, family.groups[rows])
+        per_group = len(family.columns) // len(family.groups)
+        columns = (rows[:, None] * per_group + np.arange(per_group)).ravel()
+        fewer = family._replace(transformer=index, groups=of, shift=family.shift[columns])
+        families.append(fewer._replace(columns=smaller.columns_of(index, of)))
+        if total.moments is not None:
+            sums.append(total.moments.families[number].select(columns))
     moments = None if total.moments is None else total.moments._replace(families=tuple(sums))
-    return Basis(features, tuple(families)), total._replace(moments=moments)
+    return smaller._replace(families=tuple(families)), total._replace(moments=moments)

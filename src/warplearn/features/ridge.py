@@ -69,9 +69,9 @@ class Standards(NamedTuple):
     scale: Array
 
     @classmethod
-    def of(cls, mean: Array, variance: Array) -> Standards:
-        """Weighted means, and plain variances."""
-        scale = np.sqrt(np.maximum(variance, 0))
+    def of(cls, mean: Array, variance: Array, least: float = 0.0) -> Standards:
+        """Weighted means, and plain variances; `least` is a deviation that is added to all."""
+        scale = np.sqrt(np.maximum(variance, 0) + least**2)
         return cls(mean, np.where(scale > 1e-7 * (1 + np.abs(mean)), scale, np.inf))
 
     def standardize(self, features: Array) -> None:

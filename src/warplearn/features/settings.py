@@ -1,4 +1,4 @@
-"""The parameters of random elastic features."""
+"""The parameters of features of windows."""
 
 from __future__ import annotations
 
@@ -10,21 +10,61 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from warplearn._kernels.drivers import windows
+from warplearn._kernels.drivers import pooling
 from warplearn.base import CheckedState
+from warplearn.documentation import with_parameters_of
 from warplearn.registry import choose
 
-# In the order of the features of a filter.
+# Of filters, in the order of their features.
 POOLINGS = {
-    "share": windows.SHARE,
-    "max": windows.MAXIMUM,
-    "wins": windows.WINS,
-    "losses": windows.LOSSES,
+    "share": pooling.SHARE,
+    "max": pooling.MAXIMUM,
+    "wins": pooling.WINS,
+    "losses": pooling.LOSSES,
 }
 
 
+@dataclass(repr=False, eq=False, kw_only=True)
+class WindowSettings(CheckedState, BaseEstimator):
+    """The parameters that all features of windows share.
+
+    Parameters
+    ----------
+    dilations : sequence of int, optional
+        Dilations, drawn at random.  By default a dilation is 2**u, rounded down, with u uniform
+        between 0 and the value at which a window is as long as the median training series.
+    representations : sequence of str, default: all four
+        What windows slide along:
+
+        - "raw": the series;
+        - "differences": differences of neighbours;
+        - "second_differences": differences of these;
+        - "smooth": moving averages of nine time points.
+
+        Each entry gets the same number of matrices; an entry given twice gets twice as many.
+        Every representation is standardized with the mean and deviation of all its training
+        elements, channel by channel.
+    random_state : int, RandomState or None, default=None
+        Source of all random draws.
+    n_jobs : int, optional
+        Number of threads; None means 1, -1 all cores.  Features do not depend on it.
+    verbose : int, default=0
+        1 prints the progress of `transform`.
+    """
+
+    elasticities: Sequence[int]
+    lengths: Sequence[int]
+    dilations: Sequence[int] | None = None
+    poolings: Sequence[str]
+    representations: Sequence[str]
+    random_state: Any = None
+    n_jobs: int | None = None
+    verbose: int = 0
+
+
+@with_parameters_of(WindowSettings)
 @dataclass(repr=False, eq=False)
-class FilterSettings(CheckedState, BaseEstimator):
+class FilterSettings(WindowSettings):
     """The parameters that `ElasticFeatures` and the models on them share.
 
     Parameters
@@ -36,9 +76,6 @@ class FilterSettings(CheckedState, BaseEstimator):
         convolution.
     lengths : sequence of int, default=(7, 9, 11)
         Numbers of rows k, drawn at random.
-    dilations : sequence of int, optional
-        Dilations, drawn at random.  By default a dilation is 2**u, rounded down, with u uniform
-        between 0 and the value at which a window is as long as the median training series.
     poolings : sequence of str, default=("share", "wins", "losses")
         What is kept of the outputs of a filter:
 
@@ -46,35 +83,14 @@ class FilterSettings(CheckedState, BaseEstimator):
         - "max": the largest output;
         - "wins", "losses": the shares of the positions where the output is the largest and the
           smallest of its group.
-    representations : sequence of str, default: all four
-        What filters slide along:
-
-        - "raw": the series;
-        - "differences": differences of neighbours;
-        - "second_differences": differences of these;
-        - "smooth": moving averages of nine time points.
-
-        Each entry gets the same number of filters; an entry given twice gets twice as many.
-        Every representation is standardized with the mean and deviation of all its training
-        elements, channel by channel.
-    random_state : int, RandomState or None, default=None
-        Source of all random draws.
-    n_jobs : int, optional
-        Number of threads; None means 1, -1 all cores.  Features do not depend on it.
-    verbose : int, default=0
-        1 prints the progress of `transform`.
     """
 
     n_filters: int = 8000
     _: KW_ONLY
     elasticities: Sequence[int] = (1, 2)
     lengths: Sequence[int] = (7, 9, 11)
-    dilations: Sequence[int] | None = None
     poolings: Sequence[str] = ("share", "wins", "losses")
     representations: Sequence[str] = ("raw", "differences", "second_differences", "smooth")
-    random_state: Any = None
-    n_jobs: int | None = None
-    verbose: int = 0
 
 
 def positive_integers(given: Any, name: str) -> NDArray[np.int64]:

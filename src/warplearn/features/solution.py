@@ -1,4 +1,4 @@
-"""The last step of a fit: a regression for each family of filters, and their sum.
+"""The last step of a fit: a regression for each family of features, and their sum.
 
 Each family has a ridge regression of its own, and the model is the sum of these regressions with
 non-negative factors.  A family that says little about the targets gets a small factor.
@@ -20,6 +20,7 @@ from warplearn.features.ridge import (
     combine_factors,
     solve,
 )
+from warplearn.features.sliding import Kind
 
 
 class Solution(NamedTuple):
@@ -28,7 +29,7 @@ class Solution(NamedTuple):
     Attributes
     ----------
     coef : array (targets, features)
-        Coefficients of the features as `ElasticFeatures` returns them.
+        Coefficients of the features as the transformers return them, one after the other.
     intercept : array (targets,)
     importances : array (groups,)
         Sums of squared coefficients of the standardized features.
@@ -62,7 +63,7 @@ class Everything(NamedTuple):
 
 
 def finish(basis: Basis, total: Total, alphas: Array) -> Solution:
-    """Fit a ridge regression to each family of filters, and add them up.
+    """Fit a ridge regression to each family of features, and add them up.
 
     Parameters
     ----------
@@ -75,17 +76,18 @@ def finish(basis: Basis, total: Total, alphas: Array) -> Solution:
     everything = Everything.of(sample, moments)
     mean = everything.targets / everything.weight
     targets, fits, standards = sample.Y - mean, [], []
-    guesses: dict[int, float] = {}  # penalties that other families along a representation chose
+    guesses: dict[Kind, float] = {}  # penalties of families that differ in elasticity only
     for place, features in enumerate(basis.of_families(sample.series)):
-        n_features, along = features.shape[1], basis.families[place].place[1]
+        family, n_features = basis.families[place], features.shape[1]
+        least, like = family.least_scale, family.kind._replace(columns=0)
         if moments is None and len(features) <= n_features:
-            system, standard = few_cases(features, targets, sample.weights)
+            system, standard = few_cases(features, targets, sample.weights, least)
         else:
             others = None if moments is None else moments.families[place]
-            system, standard = many_cases(features, sample, others, everything)
-        fits.append(solve(system, sample.weights, alphas * n_features, guesses.get(along)))
+            system, standard = many_cases(features, sample, others, everything, least)
+        fits.append(solve(system, sample.weights, alphas * n_features, guesses.get(like)))
         standards.append(standard)
-        guesses[along] = fits[-1].alpha
+        guesses[like] = fits[-1].alpha
     predictions = np.stack([targets - fit.loo for fit in fits], axis=-1)
     factors = combine_factors(predictions, targets, sample.weights)
     scaled = [factor * fit.coef for factor, fit in zip(factors, fits, strict=True)]
@@ -100,16 +102,22 @@ def finish(basis: Basis, total: Total, alphas: Array) -> Solution:
     )
 
 
-def few_cases(features: Array, targets: Array, weights: Array) -> tuple[System, Standards]:
+def few_cases(
+    features: Array, targets: Array, weights: Array, least_scale: float = 0.0
+) -> tuple[System, Standards]:
     """The equations of cases that are all at hand; standardizes the features in place."""
     mean = np.average(features, axis=0, weights=weights)
-    standards = Standards.of(mean, features.var(axis=0, dtype=np.float64))
+    standards = Standards.of(mean, features.var(axis=0, dtype=np.float64), least_scale)
     standards.standardize(features)
     return FewCases(features, targets, weights), standards
 
 
 def many_cases(
-    features: Array, sample: Cases, others: FamilyMoments | None, everything: Everything
+    features: Array,
+    sample: Cases,
+    others: FamilyMoments | None,
+    everything: Everything,
+    least_scale: float = 0.0,
 ) -> tuple[System, Standards]:
     """The equations of all cases, from sums; standardizes the features of the sample in place."""
     sums = FamilyMoments.zeros(features.shape[1], sample.Y.shape[1])
@@ -117,7 +125,7 @@ def many_cases(
     if others is not None:
         sums.merge(others)
     mean, plain = sums.weighted / everything.weight, sums.plain / everything.n_cases
-    standards = Standards.of(mean, sums.squares / everything.n_cases - plain**2)
+    standards = Standards.of(mean, sums.squares / everything.n_cases - plain**2, least_scale)
     standards.standardize(features)
     gram, inverse = sums.gram, 1 / standards.scale
     gram -= np.outer(sums.weighted, mean).T
@@ -132,20 +140,19 @@ def many_cases(
 
 def _sum_of(basis: Basis, scaled: list[Array], standards: list[Standards]) -> tuple[Array, Array]:
     """Coefficients and intercept for the features as they are."""
-    per_group = basis.features.features_per_group
-    coef = np.empty((scaled[0].shape[1], per_group * len(basis.features.groups_)))
+    coef = np.empty((scaled[0].shape[1], basis.n_features))
     intercept = np.zeros(len(coef))
     for family, coefficients, standard in zip(basis.families, scaled, standards, strict=True):
         raw = coefficients / standard.scale[:, None]
-        columns = family.groups[:, None] * per_group + np.arange(per_group)
-        coef[:, columns.ravel()] = raw.T
+        coef[:, family.columns] = raw.T
         intercept -= (family.shift + standard.mean) @ raw
     return coef, intercept
 
 
 def _importances(basis: Basis, scaled: list[Array]) -> Array:
-    importances = np.empty(len(basis.features.groups_))
+    first = basis.first_groups
+    importances = np.empty(first[-1])
     for family, coefficients in zip(basis.families, scaled, strict=True):
         squares = (coefficients**2).reshape(len(family.groups), -1)
-        importances[family.groups] = squares.sum(axis=1)
+        importances[first[family.transformer] + family.groups] = squares.sum(axis=1)
     return importances

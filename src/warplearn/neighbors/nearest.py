@@ -21,6 +21,7 @@ from warplearn.base import (
     check_series,
     check_targets,
 )
+from warplearn.documentation import with_parameters_of
 from warplearn.elastic.bands import BandLike
 from warplearn.elastic.costs import resolve_distance
 from warplearn.neighbors.search import NearestNeighbors, nearest_neighbors
@@ -57,6 +58,35 @@ class _DTWNeighbors(CheckedState, BaseEstimator):
     """The search and the choice of the band, for both estimators.
 
     Subclasses say what a vote decides (`_decide`) and how good decisions are (`_quality`).
+
+    Parameters
+    ----------
+    n_neighbors : int, default=1
+        The number of neighbours that vote.
+    cost : str or local score, default="squared"
+        The cost of aligning an element of a query with one of a training series (see
+        `warplearn.elastic.costs`).  With "squared" most distances need not be computed.
+    weights : {"uniform", "distance"} or callable, default="uniform"
+        What the vote of a neighbour counts: the same, one over the distance, or whatever a
+        function makes of an array of distances.
+    band : int, float, str, None, or a sequence of these
+        Sakoe-Chiba band: a radius in cells, or a share of the longer side, such as 0.1 or "10%".
+        Of several, `fit` takes the one with the best leave-one-out score, the first of equals.
+    alphabet : Alphabet, optional
+        Encodes series of symbols; by default the symbols that `fit` sees, one-hot.
+    n_jobs : int, optional
+        Threads; None is 1, as in scikit-learn, -1 all cores.
+    verbose : int, default=0
+        Print how far a search is.
+
+    Attributes
+    ----------
+    band_ : int, float, str or None
+        The band in use.
+    loo_scores_ : array
+        Leave-one-out scores of the bands, if there was a choice.
+    alphabet_ : Alphabet
+        The alphabet in use, if the series are symbols.
     """
 
     n_neighbors: int = 1
@@ -90,7 +120,7 @@ class _DTWNeighbors(CheckedState, BaseEstimator):
         if not isinstance(self.band, (Sequence, np.ndarray)) or isinstance(self.band, str):
             self.band_ = self.band
             return
-        if not len(self.band):
+        if not np.asarray(self.band, object).size:
             raise ValueError("band must name at least one band to choose from, got none")
         self.loo_scores_ = np.array([self._leave_one_out(band) for band in self.band])
         self.band_ = self.band[int(self.loo_scores_.argmax())]
@@ -179,40 +209,15 @@ class _DTWNeighbors(CheckedState, BaseEstimator):
         return self._decide(self._targets[neighbors.indices], self._votes(neighbors.distances))
 
 
+@with_parameters_of(_DTWNeighbors)
 @dataclass(repr=False, eq=False)
 class DTWNeighborsClassifier(ClassifierMixin, _DTWNeighbors):
     """Vote of the nearest neighbours; with the defaults the paper's NN+ALL.
 
-    Parameters
-    ----------
-    n_neighbors : int, default=1
-        The number of neighbours that vote.
-    cost : str or local score, default="squared"
-        The cost of aligning an element of a query with one of a training series (see
-        `warplearn.elastic.costs`).  With "squared" most distances need not be computed.
-    weights : {"uniform", "distance"} or callable, default="uniform"
-        What the vote of a neighbour counts: the same, one over the distance, or whatever a
-        function makes of an array of distances.
-    band : int, float, str, None, or a sequence of these
-        Sakoe-Chiba band: a radius in cells, or a share of the longer side, such as 0.1 or "10%".
-        Of several, `fit` takes the one with the best leave-one-out score, the first of equals.
-    alphabet : Alphabet, optional
-        Encodes series of symbols; by default the symbols that `fit` sees, one-hot.
-    n_jobs : int, optional
-        Threads; None is 1, as in scikit-learn, -1 all cores.
-    verbose : int, default=0
-        Print how far a search is.
-
     Attributes
     ----------
-    band_ : int, float, str or None
-        The band in use.
-    loo_scores_ : array
-        Leave-one-out scores of the bands, if there was a choice.
     classes_ : array
         The classes; of classes with as many votes, the first is predicted.
-    alphabet_ : Alphabet
-        The alphabet in use, if the series are symbols.
 
     Examples
     --------
@@ -305,39 +310,17 @@ class DTWNeighborsClassifier(ClassifierMixin, _DTWNeighbors):
         return self._shares(self._targets[neighbors.indices], self._votes(neighbors.distances))
 
 
+@with_parameters_of(_DTWNeighbors)
 @dataclass(repr=False, eq=False)
 class DTWNeighborsRegressor(RegressorMixin, _DTWNeighbors):
     """Weighted mean of the targets of the nearest neighbours.
 
     Parameters
     ----------
-    n_neighbors : int, default=1
-        The number of neighbours that vote.
-    cost : str or local score, default="squared"
-        The cost of aligning an element of a query with one of a training series (see
-        `warplearn.elastic.costs`).  With "squared" most distances need not be computed.
-    weights : {"uniform", "distance"} or callable, default="uniform"
-        What the vote of a neighbour counts: the same, one over the distance, or whatever a
-        function makes of an array of distances.
     band : int, float, str, None, or a sequence of these
         Sakoe-Chiba band: a radius in cells, or a share of the longer side, such as 0.1 or "10%".
         Of several, `fit` takes the one with the best leave-one-out score, the first of equals; the
         score is R^2.
-    alphabet : Alphabet, optional
-        Encodes series of symbols; by default the symbols that `fit` sees, one-hot.
-    n_jobs : int, optional
-        Threads; None is 1, as in scikit-learn, -1 all cores.
-    verbose : int, default=0
-        Print how far a search is.
-
-    Attributes
-    ----------
-    band_ : int, float, str or None
-        The band in use.
-    loo_scores_ : array
-        Leave-one-out scores of the bands, if there was a choice.
-    alphabet_ : Alphabet
-        The alphabet in use, if the series are symbols.
 
     Examples
     --------

@@ -36,6 +36,7 @@ from warplearn.cluster.centres import (
     nearest,
     summed_costs,
 )
+from warplearn.documentation import with_parameters_of
 from warplearn.elastic.bands import BandLike, resolve_band
 from warplearn.elastic.costs import COSTS, resolve_distance
 from warplearn.mean import ElasticMean
@@ -94,7 +95,34 @@ FINDERS = {"ahc": _by_ahc, "kmeans": _by_kmeans, "mean": _by_mean}
 
 
 class _PrototypeClassifier(Slides, CheckedState, ClassifierMixin, BaseEstimator):
-    """Fitting prototypes class by class, and prediction by the nearest."""
+    """Fitting prototypes class by class, and prediction by the nearest.
+
+    Parameters
+    ----------
+    n_prototypes : int, default=1
+        For each class; a class with fewer series has one for each.
+    cost : str or local score, default="squared"
+        The cost of aligning two elements (see `warplearn.elastic.costs`), with a derivative.
+    length : int, optional
+        Length of the prototypes; by default the mean length of the training series.
+    band : int, float or str, optional
+        Sakoe-Chiba band: a radius in cells, or a share of the longer side, such as 0.1 or "10%".
+    alphabet : Alphabet, optional
+        Encodes series of symbols; by default the symbols that `fit` sees, one-hot.
+    n_jobs : int, optional
+        Threads; None is 1, as in scikit-learn, -1 all cores.
+
+    Attributes
+    ----------
+    prototypes_ : array of shape (prototypes, m) or (prototypes, channels, m)
+        The prototypes, class by class.
+    prototype_labels_ : array of shape (prototypes,)
+        Their classes.
+    classes_ : array
+        The classes, sorted.
+    alphabet_ : Alphabet
+        The alphabet in use, if the series are symbols.
+    """
 
     _fitted_by = "prototypes_"
     n_channels_in_: int
@@ -193,6 +221,7 @@ class _PrototypeClassifier(Slides, CheckedState, ClassifierMixin, BaseEstimator)
         return np.where(first, two_nearest[:, 1:], two_nearest[:, :1]) - distances
 
 
+@with_parameters_of(_PrototypeClassifier)
 @dataclass(repr=False, eq=False)
 class NearestPrototypeClassifier(_PrototypeClassifier):
     """Class of the nearest prototype, a few for each class.
@@ -202,33 +231,10 @@ class NearestPrototypeClassifier(_PrototypeClassifier):
     method : {"kmeans", "ahc", "mean"}, default="kmeans"
         Prototypes are the centres of k-means (the paper's NN+KME), the means of agglomerative
         clusters (NN+AHC), or the mean of the class.
-    n_prototypes : int, default=1
-        For each class; a class with fewer series has one for each.
-    cost : str or local score, default="squared"
-        The cost of aligning two elements (see `warplearn.elastic.costs`), with a derivative.
-    length : int, optional
-        Length of the prototypes; by default the mean length of the training series.
-    band : int, float or str, optional
-        Sakoe-Chiba band: a radius in cells, or a share of the longer side, such as 0.1 or "10%".
-    alphabet : Alphabet, optional
-        Encodes series of symbols; by default the symbols that `fit` sees, one-hot.
     random_state : int, RandomState or None
         For the first centres of k-means.
-    n_jobs : int, optional
-        Threads; None is 1, as in scikit-learn, -1 all cores.
     verbose : int, default=0
         Print how the clustering of each class goes.
-
-    Attributes
-    ----------
-    prototypes_ : array of shape (prototypes, m) or (prototypes, channels, m)
-        The prototypes, class by class.
-    prototype_labels_ : array of shape (prototypes,)
-        Their classes.
-    classes_ : array
-        The classes, sorted.
-    alphabet_ : Alphabet
-        The alphabet in use, if the series are symbols.
 
     Examples
     --------
@@ -295,6 +301,7 @@ def _glvq(costs: Array, own: NDArray[np.bool_]) -> NDArray[np.float64]:
 RULES = {"glvq": _glvq, "lvq1": _lvq1}
 
 
+@with_parameters_of(_PrototypeClassifier)
 @dataclass(repr=False, eq=False)
 class ElasticLVQClassifier(_PrototypeClassifier):
     """Learning vector quantization under dynamic time warping.
@@ -306,8 +313,6 @@ class ElasticLVQClassifier(_PrototypeClassifier):
     ----------
     rule : {"glvq", "lvq1"}, default="glvq"
         Generalized LVQ, or Kohonen's LVQ1.
-    n_prototypes : int, default=1
-        For each class; a class with fewer series has one for each.
     init : {"kmeans", "ahc", "mean"}, default="kmeans"
         Where prototypes start (see `NearestPrototypeClassifier`).
     learning_rate_init : float, default=0.1
@@ -318,33 +323,17 @@ class ElasticLVQClassifier(_PrototypeClassifier):
         The cost of aligning two elements (see `warplearn.elastic.costs`), with a derivative.  With
         the squared cost the way leads to the mean of the elements aligned with each element of the
         prototype, with others it is a step of `Descent`.
-    length : int, optional
-        Length of the prototypes; by default the mean length of the training series.
-    band : int, float or str, optional
-        Sakoe-Chiba band: a radius in cells, or a share of the longer side, such as 0.1 or "10%".
-    alphabet : Alphabet, optional
-        Encodes series of symbols; by default the symbols that `fit` sees, one-hot.
     random_state : int, RandomState or None
         For the start and for the order of the series.
-    n_jobs : int, optional
-        Threads; None is 1, as in scikit-learn, -1 all cores.
     verbose : int, default=0
         Print the training error of each epoch.
 
     Attributes
     ----------
-    prototypes_ : array of shape (prototypes, m) or (prototypes, channels, m)
-        The prototypes, class by class.
-    prototype_labels_ : array of shape (prototypes,)
-        Their classes.
-    classes_ : array
-        The classes, sorted.
     history_ : list of one array
         Share of training errors at the start and after each epoch.
     n_iter_ : int
         Epochs.
-    alphabet_ : Alphabet
-        The alphabet in use, if the series are symbols.
 
     Examples
     --------

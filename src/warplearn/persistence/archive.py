@@ -22,7 +22,6 @@ from warplearn.persistence.limits import (
     MAX_DIMENSIONS,
     MAX_FACTOR,
     MAX_HEADER,
-    MAX_ITEMS,
     MAX_RATIO,
     MAX_TEXT,
     MAX_USES,
@@ -31,6 +30,7 @@ from warplearn.persistence.limits import (
     Array,
     count_items,
     demand,
+    items_allowed,
 )
 from warplearn.persistence.reading import (
     Reader,
@@ -195,7 +195,7 @@ def _model(content: bytes, max_bytes: int) -> Any:
                 return _whole(entry.read(infos[name].file_size + 1), infos[name])
 
         demand(infos[TEXT].file_size <= MAX_TEXT, f"{TEXT} is too large")
-        text = _parsed(unpack(TEXT))
+        text = _parsed(unpack(TEXT), items_allowed(len(content)))
         entries = _checked_header(text)
         names = {TEXT, *(f"{place}.npy" for place in range(len(entries)))}
         demand(set(infos) == names, f"its entries are not those that {TEXT} names")
@@ -252,8 +252,8 @@ def _whole(content: bytes, info: zipfile.ZipInfo) -> bytes:
     return content
 
 
-def _parsed(text: bytes) -> Any:
-    demand(count_items(text) <= MAX_ITEMS, f"{TEXT} has too many values")
+def _parsed(text: bytes, most: int) -> Any:
+    demand(count_items(text) <= most, f"{TEXT} has too many values")
     return json.loads(
         text.decode("utf-8"), parse_constant=_refuse_constant, object_pairs_hook=_object
     )

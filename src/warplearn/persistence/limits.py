@@ -17,6 +17,7 @@ MAX_FACTOR = 2 * MAX_RATIO  # bytes of arrays in the model to bytes of the file
 MAX_USES = 2  # of a stored array; `save` stores it anew after that
 MAX_TEXT = 2**23
 MAX_ITEMS = 500_000  # values in the text
+FEW_ITEMS = 1000  # that any file may have; more need a byte of the file each
 MAX_DEPTH = 40  # of the tree
 MAX_ARRAYS = 10_000
 MAX_DIMENSIONS = 8
@@ -45,6 +46,11 @@ def is_integer(value: Any, least: int | None = None) -> bool:
 def count_items(text: bytes) -> int:
     """At least as many as there are values in a text."""
     return sum(text.count(sign) for sign in (b",", b"[", b"{"))
+
+
+def items_allowed(size: int) -> int:
+    """How many values the text of a file of some bytes may have: each takes memory."""
+    return min(MAX_ITEMS, max(FEW_ITEMS, size))
 
 
 def check_scoring_names(scoring: Any, where: str) -> None:

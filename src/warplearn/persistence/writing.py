@@ -34,6 +34,7 @@ from warplearn.persistence.limits import (
     Array,
     check_scoring_names,
     count_items,
+    items_allowed,
 )
 from warplearn.persistence.records import (
     NAME_OF,
@@ -271,6 +272,7 @@ def _write_entry(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
     """Write an entry, packed if that makes it smaller and the reader allows it."""
     info = zipfile.ZipInfo(name)  # of 1980: the same model gives the same file
     packed = len(zlib.compress(content, 6, wbits=-15))
-    if packed < len(content) <= MAX_RATIO * packed:
+    readable = name != TEXT or count_items(content) <= items_allowed(packed)
+    if readable and packed < len(content) <= MAX_RATIO * packed:
         info.compress_type = zipfile.ZIP_DEFLATED
     archive.writestr(info, content, compresslevel=6)

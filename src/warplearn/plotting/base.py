@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from warplearn.series.collection import SeriesCollection
@@ -42,10 +44,23 @@ def new_axes(count: int, figsize: tuple[float, float]) -> list[Axes]:
     return list(axes[0])
 
 
-def one_channel(series: SeriesCollection, channel: int) -> Array:
-    """A channel of the only series in a collection."""
-    if not 0 <= channel < series.n_channels:
+def as_numbers(values: Any, name: str) -> Array:
+    """An array of numbers, or a ValueError that calls it `name`."""
+    try:
+        return np.asarray(values, float)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"{name} must be an array of numbers: {error}") from error
+
+
+def check_channel(series: SeriesCollection, channel: Any) -> None:
+    """A channel that the series have."""
+    if not isinstance(channel, Integral) or not 0 <= int(channel) < series.n_channels:
         raise ValueError(
             f"channel must be from 0 to {series.n_channels - 1}, as the series have, got {channel}"
         )
+
+
+def one_channel(series: SeriesCollection, channel: int) -> Array:
+    """A channel of the only series in a collection."""
+    check_channel(series, channel)
     return series.values[0, : int(series.lengths[0]), channel]

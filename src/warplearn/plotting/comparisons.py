@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
+from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.stats import friedmanchisquare, rankdata, wilcoxon
 
-from warplearn.plotting.base import FAINT, Array, Display
+from warplearn.plotting.base import FAINT, Array, Display, as_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,7 +51,9 @@ def rank_methods(errors: Any, names: Sequence[str], alpha: float = 0.05) -> Rank
     alpha : float, default=0.05
         Level of significance.
     """
-    table = np.asarray(errors, float)
+    table, names = as_numbers(errors, "errors"), _names(names)
+    if not isinstance(alpha, Real) or not 0 <= alpha <= 1:
+        raise ValueError(f"alpha must be a number from 0 to 1, got {alpha!r}")
     if table.ndim != 2 or table.shape[1] != len(names) or min(table.shape) < 2:
         raise ValueError(
             f"errors must be at least two data sets by {len(names)} methods, of which there are at "
@@ -84,6 +87,13 @@ def rank_methods(errors: Any, names: Sequence[str], alpha: float = 0.05) -> Rank
     if k > 2 and (table != table[:, :1]).any():
         friedman = float(friedmanchisquare(*table.T).pvalue)
     return Ranking([names[i] for i in order], ranks, cliques, p_values, friedman)
+
+
+def _names(names: Sequence[str]) -> list[str]:
+    try:
+        return [str(name) for name in names]
+    except TypeError as error:
+        raise TypeError(f"names must be a list of names, got {names!r}") from error
 
 
 class CriticalDifferenceDisplay(Display):
@@ -148,8 +158,8 @@ class TradeOffDisplay(Display):
     """
 
     def __init__(self, names: Sequence[str], errors: Any, costs: Any, label: str = "cost") -> None:
-        self.names, self.label = list(names), label
-        self.errors, self.costs = np.asarray(errors, float), np.asarray(costs, float)
+        self.names, self.label = _names(names), label
+        self.errors, self.costs = as_numbers(errors, "errors"), as_numbers(costs, "costs")
         if not self.errors.shape == self.costs.shape == (len(self.names),):
             raise ValueError(
                 f"errors and costs must be arrays of {len(self.names)} numbers, one for each name, "
@@ -157,6 +167,8 @@ class TradeOffDisplay(Display):
             )
         if not (self.costs > 0).all():
             raise ValueError(f"costs must be positive, got {self.costs.min():g}")
+        if not np.isfinite([self.errors, self.costs]).all():
+            raise ValueError("errors and costs must be finite")
 
     @property
     def best(self) -> list[int]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from warplearn.plotting.base import Display
+from warplearn.plotting.base import Display, as_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,13 +31,13 @@ class ElasticityCurveDisplay(Display):
         cls, elasticities: Any, errors: Any, *, name: str = "error"
     ) -> ElasticityCurveDisplay:
         """Take one curve: `errors` has shape (elasticities,) or (elasticities, trials)."""
-        ratios, table = np.asarray(elasticities, float), np.asarray(errors, float)
-        if len(table) != len(ratios):
+        ratios, table = as_numbers(elasticities, "elasticities"), as_numbers(errors, "errors")
+        if ratios.ndim != 1 or table.ndim not in (1, 2) or len(table) != len(ratios):
             raise ValueError(
-                f"errors must have {len(ratios)} rows, one for each of elasticities, "
-                f"got shape {table.shape}"
+                "elasticities must be a list of numbers, and errors must have a row for each of "
+                f"them, got shapes {ratios.shape} and {table.shape}"
             )
-        return cls({name: dict(zip(ratios.tolist(), table, strict=True))})
+        return cls({str(name): dict(zip(ratios.tolist(), table, strict=True))})
 
     def plot(self, ax: Axes | None = None, **line: Any) -> ElasticityCurveDisplay:
         """Draw means with two standard errors; `line` goes to the curves.

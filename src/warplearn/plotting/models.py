@@ -11,7 +11,15 @@ from sklearn.utils.validation import check_is_fitted
 from warplearn.base import check_series
 from warplearn.elastic.functions import active_path
 from warplearn.explanation import decision_values, explain
-from warplearn.plotting.base import FAINT, PATH_COLOUR, Array, Display, new_axes, one_channel
+from warplearn.plotting.base import (
+    FAINT,
+    PATH_COLOUR,
+    Array,
+    Display,
+    check_channel,
+    new_axes,
+    one_channel,
+)
 from warplearn.series.collection import SeriesCollection, single
 
 if TYPE_CHECKING:
@@ -193,11 +201,15 @@ def _colours(cmap: Any, shares: Array) -> Array:
 
 def _checked(estimator: Any, x: Any) -> SeriesCollection:
     """One series, in the form that an estimator takes."""
-    if isinstance(x, SeriesCollection):
-        return single(x)
-    if getattr(estimator, "alphabet_", None) is not None:
+    if not isinstance(x, SeriesCollection) and getattr(estimator, "alphabet_", None) is not None:
         return check_series(estimator, [x], reset=False)
-    return single(x)
+    series = single(x)
+    if series.n_channels != estimator.n_channels_in_:
+        raise ValueError(
+            f"x has {series.n_channels} channel(s), but {type(estimator).__name__} was fitted on "
+            f"series of {estimator.n_channels_in_}"
+        )
+    return series
 
 
 class ClustersDisplay(Display):
@@ -235,6 +247,7 @@ class ClustersDisplay(Display):
         else:
             check_is_fitted(estimator, ["cluster_centers_", "labels_"])
             means, labels = list(estimator.cluster_centers_), np.asarray(estimator.labels_)
+        check_channel(collection, channel)
         if len(labels) != len(collection):
             raise ValueError(f"X must have {len(labels)} series, as fitted, got {len(collection)}")
         series = [

@@ -7,11 +7,13 @@ length that the matrix has rows for.
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from warplearn.registry import choose
 from warplearn.series.collection import SeriesCollection
 
 __all__ = ["LONGER", "fit_length", "fitting_lengths", "resample"]
@@ -57,19 +59,19 @@ def fit_length(
     array([[0., 2., 4.],
            [7., 8., 0.]])
     """
-    if longer not in LONGER:
-        raise ValueError(f"longer must be one of {sorted(LONGER)}, got {longer!r}")
-    if series.max_length <= n:
-        return series
-    return LONGER[longer](series, n, name)
+    if not isinstance(series, SeriesCollection):
+        raise TypeError(f"series must be a SeriesCollection, got {type(series).__name__}")
+    if not isinstance(n, Integral) or n < 1:
+        raise ValueError(f"n must be a positive integer, got {n!r}")
+    resized = choose(LONGER, longer, "longer")
+    return series if series.max_length <= n else resized(series, int(n), name)
 
 
 def fitting_lengths(
     lengths: NDArray[np.int64], n: int, longer: str = "error", *, name: str = "X"
 ) -> NDArray[np.int64]:
     """The lengths that series have after `fit_length`, or its error."""
-    if longer not in LONGER:
-        raise ValueError(f"longer must be one of {sorted(LONGER)}, got {longer!r}")
+    choose(LONGER, longer, "longer")
     if longer == "error" and lengths.max() > n:
         raise _too_long(lengths, n, name)
     return np.minimum(lengths, n)

@@ -131,6 +131,9 @@ def from_frame(
                 raise ValueError(f"value must name columns of numbers, {name!r} is not") from None
         columns.append(column)
     ids = column_of(frame, id, "id")
+    absent = np.isin(ids.astype(str), ("", "None", "nan", "NaN", "NaT", "<NA>"))
+    if absent.any():
+        raise ValueError(f"column {id!r} has no identifier at row {absent.argmax()}")
     stamps = None if time is None else as_stamps(column_of(frame, time, "time"), f"column {time!r}")
     small = all(column.dtype == np.float32 for column in columns)
     values = np.column_stack(columns).astype(np.float32 if small else np.float64)

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from warplearn.registry import check_choice
+
 Array = NDArray[Any]
 
 TOLERANCE = 0.01  # by which a step may differ from the usual one, relative to it
@@ -39,11 +41,9 @@ MISSING = ("error", "interpolate")
 
 def check_choices(resample: str | None, missing: str) -> None:
     """Check the arguments that say what happens to uneven steps and missing values."""
-    if resample is not None and resample not in INTERPOLATIONS:
-        known = ", ".join(map(repr, INTERPOLATIONS))
-        raise ValueError(f"resample must be None or one of {known}, got {resample!r}")
-    if missing not in MISSING:
-        raise ValueError(f"missing must be 'error' or 'interpolate', got {missing!r}")
+    if resample is not None:
+        check_choice(resample, INTERPOLATIONS, "resample")
+    check_choice(missing, MISSING, "missing")
 
 
 class Points(NamedTuple):

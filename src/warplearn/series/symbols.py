@@ -62,9 +62,10 @@ class Alphabet:
         kernel: ArrayLike | None = None,
         encoding: str = "onehot",
     ) -> None:
-        if not isinstance(symbols, Iterable):
+        listed = _plain(symbols)
+        if not isinstance(listed, Iterable):
             raise TypeError(f"symbols must be a sequence of symbols, got {symbols!r}")
-        self.symbols: tuple[Hashable, ...] = tuple(_plain(symbols))
+        self.symbols: tuple[Hashable, ...] = tuple(listed)
         self._codes: dict[Hashable, int] = {}
         for code, symbol in enumerate(self.symbols):
             if not isinstance(symbol, Hashable):

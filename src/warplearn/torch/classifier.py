@@ -205,6 +205,8 @@ class ElasticConvNetClassifier(CheckedState, ClassifierMixin, BaseEstimator):
         weights = weigh_classes(self.class_weight, self.classes_, codes, weights)
         rng = check_random_state(self.random_state)
         weighted = np.flatnonzero(weights)
+        if not len(weighted):
+            raise ValueError(f"class_weight must be positive for some, got {self.class_weight!r}")
         held_out = np.empty(0, np.int64)
         if self.early_stopping:
             held_out = hold_out(self.validation_fraction, weighted, codes, rng)
@@ -316,7 +318,9 @@ class ElasticConvNetClassifier(CheckedState, ClassifierMixin, BaseEstimator):
             raise ValueError("state_ must have the parameters of the network")
         for name, value in expected.items():
             shape = tuple(value.shape)
-            check_array_of(self.state_[name], f"state_[{name!r}]", shape, "fi")
+            own = check_array_of(self.state_[name], f"state_[{name!r}]", shape, "fi")
+            if name.endswith("running_var") and not (own >= 0).all():
+                raise ValueError(f"state_[{name!r}] must not be negative")
 
     def net(self) -> ElasticConvNet:
         """The trained network in evaluation mode; it takes standardized series.
@@ -350,6 +354,8 @@ class ElasticConvNetClassifier(CheckedState, ClassifierMixin, BaseEstimator):
                 for i in range(0, len(x), _PREDICTION_BATCH)
             ]
         outputs: Array = torch.cat(batches).cpu().numpy().astype(np.float64)
+        if not np.isfinite(outputs).all():
+            raise ValueError("state_ must have weights that give finite outputs")
         return outputs
 
     def decision_function(self, X: Any) -> Array:

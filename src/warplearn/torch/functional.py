@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -27,9 +27,12 @@ from torch.nn import functional as F  # noqa: N812
 
 from warplearn.elastic.bands import BandLike, resolve_band
 from warplearn.elastic.costs import resolve, resolve_distance
+from warplearn.series.numbers import LARGEST
 from warplearn.torch import diagonal, kernels
 
 __all__ = ["elastic_conv1d", "elastic_distance", "elastic_inner_product"]
+
+LARGEST_SIZE = 2**31  # of a dimension
 
 
 def elastic_inner_product(
@@ -107,6 +110,8 @@ def elastic_distance(
     tensor([[0.]])
     """
     _, traits = resolve_distance(cost)
+    check_temperature(temperature)
+    check_flag(root, "root")
     rooted = root and traits.root
     if rooted and temperature > 0:
         raise ValueError(
@@ -160,7 +165,7 @@ def elastic_conv1d(
     tensor([[[6., 9.]]])
     """
     _check_operands(x, weight, window=True)
-    check_window(stride, dilation, padding)
+    stride, dilation = check_window(stride, dilation, padding)
     rows = weight.shape[1]
     span = (rows - 1) * dilation + 1
     before = (span - 1) // 2 if padding == "same" else int(padding)
@@ -174,16 +179,39 @@ def elastic_conv1d(
     return values if bias is None else values + bias[:, None]
 
 
-def check_window(stride: int, dilation: int, padding: int | str) -> None:
-    """Check the parameters that place windows on a series."""
-    for name, value in (("stride", stride), ("dilation", dilation)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise ValueError(f"{name} must be a positive integer, got {value!r}")
-    is_count = isinstance(padding, int) and not isinstance(padding, bool) and padding >= 0
-    if not is_count and padding != "same":
+def check_window(stride: Any, dilation: Any, padding: int | str) -> tuple[int, int]:
+    """Check the parameters that place windows on a series; stride and dilation."""
+    stride, dilation = check_size(stride, "stride"), check_size(dilation, "dilation")
+    same = isinstance(padding, str) and padding == "same"
+    is_count = isinstance(padding, int) and not isinstance(padding, bool)
+    if not same and not (is_count and 0 <= int(padding) < LARGEST_SIZE):
         raise ValueError(f"padding must be an integer of at least 0 or 'same', got {padding!r}")
-    if padding == "same" and stride != 1:
+    if same and stride != 1:
         raise ValueError(f"padding='same' needs stride=1, got stride={stride}")
+    return stride, dilation
+
+
+def check_size(value: Any, name: str) -> int:
+    """A size of a tensor."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not whole or not 1 <= value < LARGEST_SIZE:
+        raise ValueError(f"{name} must be a positive integer, got {value!r}")
+    return int(value)
+
+
+def check_flag(value: Any, name: str) -> None:
+    """A choice between yes and no."""
+    if not isinstance(value, bool):
+        raise ValueError(f"{name} must be True or False, got {value!r}")
+
+
+def check_temperature(temperature: Any) -> None:
+    """A finite number of at least 0."""
+    real = isinstance(temperature, Real)
+    if not real or not 0 <= temperature <= LARGEST[4]:
+        raise ValueError(
+            f"temperature must be a number from 0 to {LARGEST[4]:.0e}, got {temperature!r}"
+        )
 
 
 @torch.compiler.disable  # `torch.compile` cannot look into kernels; the same for `_slide`
@@ -252,8 +280,7 @@ def _compute(
     scores: Callable[..., Tensor], x: Tensor, weight: Tensor, temperature: float
 ) -> Tensor:
     """Call `scores` with the module for this device and temperature, in full precision."""
-    if not isinstance(temperature, Real) or not 0 <= temperature < math.inf:
-        raise ValueError(f"temperature must be a number of at least 0, got {temperature!r}")
+    check_temperature(temperature)
     dtype = torch.promote_types(x.dtype, weight.dtype)
     precise = torch.promote_types(dtype, torch.float32)
     with _full_precision(x.device.type):
@@ -272,6 +299,9 @@ def _full_precision(device_type: str) -> AbstractContextManager[Any]:
 
 
 def _check_operands(x: Tensor, weight: Tensor, *, window: bool = False) -> None:
+    for name, given in (("x", x), ("weight", weight)):
+        if not isinstance(given, Tensor):
+            raise TypeError(f"{name} must be a tensor, got {type(given).__name__}")
     if x.ndim != 3 or not x.is_floating_point() or 0 in x.shape[1:]:
         raise ValueError(
             "x must be a floating-point tensor (batch, channels, time), "

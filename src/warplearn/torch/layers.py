@@ -17,6 +17,9 @@ from torch import Tensor, nn
 from warplearn.elastic.bands import BandLike
 from warplearn.elastic.extent import ExtentLike, columns_for
 from warplearn.torch.functional import (
+    check_flag,
+    check_size,
+    check_temperature,
     check_window,
     elastic_conv1d,
     elastic_distance,
@@ -41,13 +44,12 @@ class _Elastic(nn.Module):
         dtype: Any,
     ) -> None:
         super().__init__()
-        for name, value in (("length", length), ("units", units), ("channels", channels)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ValueError(f"{name} must be a positive integer, got {value!r}")
-        self.length, self.units, self.channels = length, units, channels
-        self.elasticity = columns_for(elasticity, length)
+        check_temperature(temperature)
+        self.length, self.units = check_size(length, "length"), check_size(units, "units")
+        self.channels = check_size(channels, "channels")
+        self.elasticity = columns_for(elasticity, self.length)
         self.band, self.temperature = band, temperature
-        shape = (units, length, self.elasticity, channels)
+        shape = (self.units, self.length, self.elasticity, self.channels)
         self.weight = nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
 
     def extra_repr(self) -> str:
@@ -61,6 +63,7 @@ class _Products(_Elastic):
     """Base of the layers of inner products: they have a bias, and the same initial weights."""
 
     def __init__(self, *args: Any, bias: bool) -> None:
+        check_flag(bias, "bias")
         super().__init__(*args)
         self.bias = nn.Parameter(self.weight.new_empty(self.units)) if bias else None
         self.reset_parameters()
@@ -203,8 +206,8 @@ class ElasticConv1d(_Products):
         super().__init__(
             length, elasticity, units, channels, band, temperature, device, dtype, bias=bias
         )
-        check_window(stride, dilation, padding)
-        self.stride, self.dilation, self.padding = stride, dilation, padding
+        self.stride, self.dilation = check_window(stride, dilation, padding)
+        self.padding = padding
 
     def forward(self, x: Tensor) -> Tensor:
         """Values (batch, units, positions) of the windows of series (batch, channels, time)."""
@@ -274,6 +277,7 @@ class ElasticDistance(_Elastic):
         dtype: Any = None,
     ) -> None:
         super().__init__(length, elasticity, units, channels, band, temperature, device, dtype)
+        check_flag(root, "root")
         self.cost, self.root = cost, root
         self.reset_parameters()
 

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from warplearn.elastic.extent import ExtentLike
+from warplearn.torch.functional import check_size
 from warplearn.torch.layers import ElasticConv1d
 
 __all__ = ["ElasticConvNet"]
@@ -92,6 +93,14 @@ class ElasticConvNet(nn.Module):
         filter_lengths: Sequence[int] = (5, 3),
     ) -> None:
         super().__init__()
+        check_size(outputs, "outputs")
+        for name, sizes in (
+            ("dilations", dilations), ("widths", widths), ("filter_lengths", filter_lengths),
+        ):  # fmt: skip
+            if isinstance(sizes, str) or not isinstance(sizes, Sequence):
+                raise TypeError(f"{name} must be a sequence of integers, got {sizes!r}")
+            for size in sizes:
+                check_size(size, name)
         if not dilations:
             raise ValueError(f"dilations must have at least one element, got {dilations!r}")
         if len(widths) != len(filter_lengths):
@@ -108,7 +117,7 @@ class ElasticConvNet(nn.Module):
             )
             for d in dilations
         ]
-        width = units * len(elastic)
+        width = elastic[0].units * len(elastic)
         self.blocks = nn.ModuleList([_Normalized(_Parallel(elastic), width)])
         for next_width, size in zip(widths, filter_lengths, strict=True):
             layer = nn.Conv1d(width, next_width, size, padding="same", bias=False)

@@ -68,5 +68,7 @@ class Adam(NamedTuple):
 
 
 register(SGD, name="sgd")
-register(Momentum, name="momentum")
-register(Adam, name="adam")
+# A share of 1 would keep all of the past; Adam divides by what is forgotten.
+_SHARE = (0.0, 1 - 1e-9)
+register(Momentum, name="momentum", limits={"beta": _SHARE})
+register(Adam, name="adam", limits={"beta1": _SHARE, "beta2": _SHARE, "epsilon": (1e-30, 1e15)})

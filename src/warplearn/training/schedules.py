@@ -6,7 +6,7 @@ The generalized gradient method converges if the rates tend to 0 and their sum d
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from warplearn._kernels.drivers import components
@@ -17,13 +17,20 @@ SCHEDULES = Registry("learning_rate", "warplearn.training.schedules.register")
 resolve = SCHEDULES.resolve
 
 
-def register(cls: type, function: Callable[..., float], *, name: str | None = None) -> None:
+def register(
+    cls: type,
+    function: Callable[..., float],
+    *,
+    name: str | None = None,
+    limits: Mapping[str, tuple[float, float]] | None = None,
+) -> None:
     """Make a `NamedTuple` class a schedule: `function(schedule, eta, t)` is the rate of epoch t.
 
-    The class says with a method `converges()` whether the paper's two conditions hold.
+    The class says with a method `converges()` whether the paper's two conditions hold, and `limits`
+    are the least and the greatest value of its parameters.
     """
     record(cls, rate=(components.rate_at, function))
-    SCHEDULES.register(cls, name=name, about=function)
+    SCHEDULES.register(cls, name=name, about=function, limits=limits)
 
 
 def rate(schedule: Any, eta: float, t: int) -> float:
@@ -72,5 +79,5 @@ def _inverse_scaling(schedule, eta, t):
 
 
 register(Constant, _constant, name="constant")
-register(Decay, _decay, name="decay")
-register(InverseScaling, _inverse_scaling, name="invscaling")
+register(Decay, _decay, name="decay", limits={"decay": (0, 1e15)})
+register(InverseScaling, _inverse_scaling, name="invscaling", limits={"power": (0, 1e15)})

@@ -87,6 +87,10 @@ class TrainedClassifier(ClassifierMixin):
             data.y[data.cases],
             data.weights[data.cases],
         )
+        if not weights.any():
+            raise ValueError(
+                f"class_weight must be positive for some of the series X, got {self.class_weight!r}"
+            )
         return weights
 
 
