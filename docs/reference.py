@@ -16,6 +16,7 @@ TASKS = {
     "cluster": "Means and clusters",
     "transform": "Transformers",
     "search": "Parameter search",
+    "detect": "Detectors",
 }
 MODULES = {
     "warplearn.datasets": "Data sets",
@@ -24,6 +25,7 @@ MODULES = {
     "warplearn.explanation": "Explanations",
     "warplearn.linear_model": "Parts of linear models",
     "warplearn.features": "Parts of feature models",
+    "warplearn.detection": "Detection",
     "warplearn.mean": "Ways to a mean",
     "warplearn.neighbors": "Search",
     "warplearn.persistence": "Model files",

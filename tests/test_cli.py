@@ -13,12 +13,22 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 import warplearn
 from warplearn import cli, datasets, elastic_mean, experiments
 from warplearn.catalogue import commands, estimator_class
-from warplearn.cli import benching, common, drawing, prediction, progress, studies, training
+from warplearn.cli import (
+    benching,
+    common,
+    drawing,
+    playing,
+    prediction,
+    progress,
+    studies,
+    training,
+)
 from warplearn.cli.storage import load_model
 from warplearn.experiments import read_rows, read_views
 
@@ -602,6 +612,35 @@ def test_demo(tmp_path):
     assert re.search(r"elastic features +0\.\d % +\d+ kB", again.stdout), again.stdout
     assert "samples" in again.stdout
     assert "Start with ElasticFeatureClassifier" in again.stdout
+
+
+def test_demo_of_a_stream():
+    found = answer("demo", "--stream")
+    assert found["n_labelled"] == 40
+    assert found["f1"] > 0.7
+    assert found["samples_per_second"] > 0
+    plain = run("demo", "--stream")
+    lines = [line for line in plain.stdout.splitlines() if line.startswith("sample ")]
+    assert len(lines) == found["n_detected"]
+    assert sum("right" in line for line in lines) == found["n_right"]
+    assert "samples a second" in " ".join(plain.stdout.split())
+
+
+def test_demo_of_a_stream_in_a_terminal():
+    """What is drawn when an event has just been reported."""
+    player = playing._prepared()
+    packets = player.packets()
+    for _ in range(185):
+        next(packets)
+    for ascii_only in (True, False):
+        screen = Console(record=True, width=120, file=io.StringIO())
+        screen.print(playing._frame(player, 100, ascii_only))
+        text = screen.export_text()
+        assert "labelled" in text
+        assert "detected" in text
+        assert text.count("point") == 2
+        assert "1,850 samples" in text
+        assert text.isascii() == ascii_only or "µ" in text
 
 
 def test_page_of_a_model(tmp_path):

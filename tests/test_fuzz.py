@@ -7,7 +7,7 @@ from warplearn.datasets.readers import READERS
 
 COUNTS = {
     "functions": 300, "estimators": 150, "files": 600, "models": 150, "studies": 100, "networks": 60,
-    "clusters": 30,
+    "clusters": 30, "recordings": 200,
 }  # fmt: skip
 
 

@@ -17,7 +17,7 @@ Y = np.arange(12) % 2
 LABELLED = [
     name
     for name, entry in catalogue.ESTIMATORS.items()
-    if entry.task != "search" and not entry.module.startswith("warplearn.torch")
+    if entry.task not in ("search", "detect") and not entry.module.startswith("warplearn.torch")
 ]
 
 

@@ -64,6 +64,7 @@ _MODULES = {  # of every public name
     **{name: entry.module for name, entry in ESTIMATORS.items() if entry.public},
     **dict.fromkeys(_DISPLAYS, "warplearn.plotting"),
     "elastic_mean": "warplearn.mean",
+    "event_metrics": "warplearn.detection.metrics",
     "explain": "warplearn.explanation",
     "load": "warplearn.persistence",
     "nearest_neighbors": "warplearn.neighbors.nearest",
@@ -72,7 +73,16 @@ _MODULES = {  # of every public name
     "to_c": "warplearn.export",
     "warmup": "warplearn.compilation",
 }
-_PACKAGES = ("datasets", "elastic", "experiments", "export", "plotting", "series", "torch")
+_PACKAGES = (
+    "datasets",
+    "detection",
+    "elastic",
+    "experiments",
+    "export",
+    "plotting",
+    "series",
+    "torch",
+)
 
 __all__ = [
     "Alphabet",

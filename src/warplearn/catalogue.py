@@ -17,7 +17,7 @@ class Entry(NamedTuple):
     ----------
     module : str
         Where it is defined.
-    task : {"classify", "regress", "cluster", "transform", "search"}
+    task : {"classify", "regress", "cluster", "transform", "search", "detect"}
     command : str
         What the command line calls it; empty if it has no command.
     public : bool
@@ -36,6 +36,8 @@ ESTIMATORS: dict[str, Entry] = {
     "ElasticAdaline": Entry("warplearn.linear_model.classifiers", "classify", "adaline"),
     "ElasticAgglomerative": Entry("warplearn.cluster.trees", "cluster", "tree"),
     "ElasticConvNetClassifier": Entry("warplearn.torch.classifier", "classify", public=False),
+    "ElasticDetector": Entry("warplearn.detection.detector", "detect"),
+    "ElasticEarlyClassifier": Entry("warplearn.detection.early", "detect"),
     "ElasticEmbedding": Entry("warplearn.embedding", "transform"),
     "ElasticFeatureClassifier": Entry("warplearn.features.models", "classify", "features"),
     "ElasticFeatureRegressor": Entry("warplearn.features.models", "regress"),

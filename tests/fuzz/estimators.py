@@ -31,10 +31,11 @@ BRIEF = {
     "filter_lengths": (3,),
 }  # fmt: skip
 SEARCHED = {"estimator": "ElasticPerceptron", "param_grid": {"elasticity": [1, 2]}, "cv": 2}
-NAMES = sorted(
+NAMES = sorted(  # detectors take recordings
     name
     for name, entry in catalogue.ESTIMATORS.items()
-    if find_spec("torch") or not entry.module.startswith("warplearn.torch")
+    if (find_spec("torch") or not entry.module.startswith("warplearn.torch"))
+    and entry.task != "detect"
 )
 # Parts of estimators that have numbers of their own.
 COMPONENTS = {

@@ -23,7 +23,7 @@ from .contract import Case
 # Families, and what they need beside the library.
 FAMILIES = {
     "functions": "matplotlib", "estimators": "", "files": "polars", "models": "", "studies": "",
-    "networks": "torch", "clusters": "distributed",
+    "networks": "torch", "clusters": "distributed", "recordings": "",
 }  # fmt: skip
 LONGEST = 300.0  # seconds of a case, in which it may have to compile
 

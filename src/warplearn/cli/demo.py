@@ -16,6 +16,7 @@ from rich.text import Text
 from warplearn.cli.common import console, print_json
 from warplearn.cli.drawing import draw_series
 from warplearn.cli.options import FAILED, AsJson, friendly
+from warplearn.cli.playing import play
 from warplearn.cli.studies import run_study, summary_of
 
 if TYPE_CHECKING:
@@ -40,6 +41,9 @@ def demo(
         Path, typer.Option("-o", "--output", help="Report to write; results go beside it.")
     ] = Path("warplearn-demo.html"),
     jobs: Annotated[int, typer.Option("-j", "--jobs", help="1 keeps it to one core.")] = -1,
+    stream: Annotated[
+        bool, typer.Option("--stream", help="Follow a recording with a detector instead.")
+    ] = False,
     json: AsJson = False,
 ) -> None:
     """Compare four kinds of model on real data: accuracy, size and speed; then write a report.
@@ -47,8 +51,15 @@ def demo(
     The data come with the package.  The first time it takes a minute or two, nearly all of it for
     compiling; later half a minute at most.
 
+    With `--stream`, a recording made of real series plays in the terminal: a detector, trained on
+    other series, follows it packet by packet, and events are marked as they are found. Without a
+    terminal, each event is a line.
+
     Example: `warplearn demo -o demo.html`
     """
+    if stream:
+        play(json=json)
+        return
     from warplearn.experiments import Study, collect, finished, read_views
     from warplearn.experiments.report import write_report
 

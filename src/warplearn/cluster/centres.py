@@ -17,12 +17,12 @@ from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
-from warplearn._kernels.drivers.evaluate import evaluate
 from warplearn.averaging.objective import Array
 from warplearn.averaging.spaces import SPACES, check_centres, check_rows, to_kernel
 from warplearn.base import CheckedState, check_series
 from warplearn.elastic.bands import Band, resolve_band
 from warplearn.elastic.costs import COSTS, resolve_distance
+from warplearn.elastic.scoring import scores_of
 from warplearn.registry import choose
 from warplearn.series.chunks import mapped
 from warplearn.series.collection import SeriesCollection
@@ -40,8 +40,7 @@ def _costs_of(
     some: SeriesCollection, centres: Array, cost: Any, band: Band | None, n_jobs: int | None
 ) -> Array:
     """Summed costs of aligning some series with all centres."""
-    values = some.astype(centres.dtype).values
-    scores = evaluate(cost, values, some.lengths, centres, band=band, n_jobs=n_jobs).values
+    scores = scores_of(cost, some.astype(centres.dtype), centres, band, n_jobs)
     # Rounding errors may put 0 on the wrong side, with some costs.
     return np.maximum(np.negative(scores, out=scores), 0, out=scores)
 

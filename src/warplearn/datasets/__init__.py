@@ -13,6 +13,7 @@ from .finding import Info, available, description, in_files, info, is_file, load
 from .generators import BUILT_IN
 from .own import from_frame, read_csv
 from .readers import read, read_arff, read_text, read_ts, read_tsv
+from .recordings import Recording, make_recording
 from .tables import read_parquet
 from .transfer import DownloadError
 from .writers import write_csv, write_ts, write_tsv
@@ -26,6 +27,7 @@ __all__ = [
     "DownloadError",
     "Info",
     "MalformedFileError",
+    "Recording",
     "available",
     "cache_folder",
     "description",
@@ -36,6 +38,7 @@ __all__ = [
     "info",
     "is_file",
     "load",
+    "make_recording",
     "read",
     "read_arff",
     "read_csv",

@@ -17,7 +17,7 @@ from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,7 @@ from warplearn.features.shapelets import ElasticShapelets
 from warplearn.features.sliding import SlidingFeatures
 from warplearn.features.solution import finish
 from warplearn.features.transformer import ElasticFeatures
+from warplearn.series.collection import SeriesCollection
 from warplearn.series.convert import to_floats
 
 DEFAULT_ALPHAS = tuple(float(10.0**exponent) for exponent in np.arange(-5, 2.0, 0.5))
@@ -60,6 +61,9 @@ _SOLVED = frozenset(
 )  # fmt: skip
 
 Model = TypeVar("Model", bound="FeatureModel")
+
+# A transformer, and groups of its matrices with their coefficients.
+Part: TypeAlias = tuple[SlidingFeatures, list[tuple[Array, Array]]]
 Transformer = TypeVar("Transformer", bound=SlidingFeatures)
 
 
@@ -288,7 +292,11 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
         """Predictions (cases, targets) of a block of series at a time."""
         check_is_fitted(self)
         self._check_state()
-        collection, parts = check_series(self, X, reset=False), self._predicting_parts()
+        collection = check_series(self, X, reset=False)
+        return self._blocks_by(self._predicting_parts(), collection)
+
+    def _blocks_by(self, parts: list[Part], collection: SeriesCollection) -> Iterator[Array]:
+        """Predictions of a block of checked series at a time, by what `_predicting_parts` gives."""
         step = max(1, _BLOCK_BYTES // (4 * self.coef_.shape[1]))
         for start in range(0, len(collection), step):
             block = collection[start : start + step]
@@ -300,7 +308,7 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
                         predictions += transformer.pooled(standardized, chosen) @ coef
             yield predictions
 
-    def _predicting_parts(self) -> list[tuple[SlidingFeatures, list[tuple[Array, Array]]]]:
+    def _predicting_parts(self) -> list[Part]:
         """For each transformer, groups of one elasticity with coefficients, and these."""
         parts, first = [], 0
         for transformer in self._transformers():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import r2_score
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from warplearn.base import (
     check_classes,
@@ -26,13 +27,15 @@ from warplearn.documentation import with_parameters_of
 from warplearn.features.base import FeatureModel
 from warplearn.features.reduction import Cases
 from warplearn.features.representations import Array
+from warplearn.series.collection import SeriesCollection
+from warplearn.sliding import Slides
 
 __all__ = ["ElasticFeatureClassifier", "ElasticFeatureRegressor"]
 
 
 @with_parameters_of(FeatureModel)
 @dataclass(repr=False, eq=False, kw_only=True)
-class ElasticFeatureClassifier(ClassifierMixin, FeatureModel):
+class ElasticFeatureClassifier(Slides, ClassifierMixin, FeatureModel):
     """Ridge classifier on random elastic features.
 
     Parameters
@@ -154,6 +157,18 @@ class ElasticFeatureClassifier(ClassifierMixin, FeatureModel):
         """
         decisions = self._predict_targets(X)
         return decisions[:, 0] if len(self.classes_) == 2 else decisions
+
+    def decider(self, length: int) -> Callable[[SeriesCollection], Array]:
+        """What gives decision values of series of one length; checks of the model are done."""
+        check_is_fitted(self)
+        self._check_state()
+        parts = self._predicting_parts()
+
+        def decide(X: SeriesCollection) -> Array:
+            decisions = np.concatenate(list(self._blocks_by(parts, X)))
+            return decisions[:, 0] if len(self.classes_) == 2 else decisions
+
+        return decide
 
     def predict(self, X: Any) -> Array:
         """The class of each series.

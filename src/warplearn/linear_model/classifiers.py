@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -9,20 +10,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit, log_softmax, softmax
+from sklearn.utils.validation import check_is_fitted
 
+from warplearn._kernels.simd.threads import thread_count
 from warplearn.base import check_fitted_classes
 from warplearn.documentation import with_parameters_of
+from warplearn.elastic.bands import resolve_band
 from warplearn.linear_model.base import ElasticLinearModel
 from warplearn.linear_model.polarity import Polarity
+from warplearn.series.collection import SeriesCollection
+from warplearn.series.lengths import fitting_lengths
+from warplearn.sliding import Slides
 from warplearn.training.data import TrainingSet
-from warplearn.training.estimator import GradientEstimator
+from warplearn.training.estimator import GradientEstimator, Operands
 from warplearn.training.losses import LeastSquares, Logistic, Margin, Softmax
 from warplearn.training.supervised import TrainedClassifier
 
 
 @with_parameters_of(GradientEstimator)
 @dataclass(repr=False, eq=False, kw_only=True)
-class ElasticLinearClassifier(TrainedClassifier, ElasticLinearModel):
+class ElasticLinearClassifier(Slides, TrainedClassifier, ElasticLinearModel):
     """What elastic linear classifiers share.
 
     Parameters
@@ -95,6 +102,22 @@ class ElasticLinearClassifier(TrainedClassifier, ElasticLinearModel):
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each series."""
         return self._from_scores(self.predict_from_scores, X)
+
+    def decider(self, length: int) -> Callable[[SeriesCollection], NDArray[Any]]:
+        """What gives decision values of series of one length; checks of the model are done."""
+        check_is_fitted(self)
+        self._check_state()
+        rows = fitting_lengths(np.array([length]), self.matrices_.shape[1], self.longer)
+        band = resolve_band(self.band, rows, np.array(self.matrices_.shape[2:3]))
+        threads = thread_count(self.n_jobs)
+        operands = Operands(self.matrices_, band, self.longer, self._scales(), threads)
+        intercept, mix = self.intercept_, self.polarity_.mix
+
+        def decide(X: SeriesCollection) -> NDArray[Any]:
+            decisions = (operands.scores(X) + intercept) @ mix
+            return decisions[:, 0] if decisions.shape[1] == 1 else decisions
+
+        return decide
 
     def predict_from_scores(self, scores: NDArray[Any]) -> NDArray[Any]:
         """The classes that elastic inner products with `matrices_`, computed elsewhere, mean."""

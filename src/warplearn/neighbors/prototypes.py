@@ -32,6 +32,7 @@ from warplearn.cluster import ElasticAgglomerative, ElasticKMeans
 from warplearn.cluster.centres import (
     centres_and_series,
     common_length,
+    distances_of,
     nearest,
     summed_costs,
 )
@@ -43,6 +44,7 @@ from warplearn.registry import choose
 from warplearn.series.collection import SeriesCollection
 from warplearn.series.numbers import usable
 from warplearn.series.symbols import Alphabet
+from warplearn.sliding import Slides
 
 __all__ = ["ElasticLVQClassifier", "NearestPrototypeClassifier"]
 
@@ -92,7 +94,7 @@ def _by_mean(options: _Options, X: SeriesCollection, length: int, seed: int) -> 
 FINDERS = {"ahc": _by_ahc, "kmeans": _by_kmeans, "mean": _by_mean}
 
 
-class _PrototypeClassifier(CheckedState, ClassifierMixin, BaseEstimator):
+class _PrototypeClassifier(Slides, CheckedState, ClassifierMixin, BaseEstimator):
     """Fitting prototypes class by class, and prediction by the nearest.
 
     Parameters
@@ -192,14 +194,31 @@ class _PrototypeClassifier(CheckedState, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         self._check_state()
-        local, traits = resolve_distance(self.cost)
+        local, _ = resolve_distance(self.cost)
         centres, collection, band = centres_and_series(self, self.prototypes_, X)
-        of_class = [
-            nearest(collection, centres[self.prototype_labels_ == c], local, band, self.n_jobs)[1]
-            for c in self.classes_
-        ]
-        costs = np.stack(of_class, axis=1)
-        return np.sqrt(costs) if traits.root else costs
+        costs = summed_costs(collection, centres, local, band, self.n_jobs)
+        of_class = [costs[:, self.prototype_labels_ == c].min(axis=1) for c in self.classes_]
+        return distances_of(np.stack(of_class, axis=1), local)
+
+    def decision_function(self, X: Any) -> Array:
+        """How much nearer the nearest prototype of a class is than that of any other class.
+
+        Parameters
+        ----------
+        X : series collection
+
+        Returns
+        -------
+        array of shape (cases,) or (cases, classes)
+            Differences of distances.  With two classes, one value for each series, positive for
+            the second class.
+        """
+        distances = self.class_distances(X)
+        if len(self.classes_) == 2:
+            return distances[:, 0] - distances[:, 1]
+        two_nearest = np.partition(distances, 1, axis=1)[:, :2]
+        first = distances == two_nearest[:, :1]
+        return np.where(first, two_nearest[:, 1:], two_nearest[:, :1]) - distances
 
 
 @with_parameters_of(_PrototypeClassifier)

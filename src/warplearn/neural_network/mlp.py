@@ -32,6 +32,7 @@ from warplearn.elastic.bands import resolve_band
 from warplearn.elastic.extent import columns_for
 from warplearn.registry import check_choice
 from warplearn.series.chunks import mapped
+from warplearn.sliding import Slides
 from warplearn.training.data import TrainingSet
 from warplearn.training.estimator import Context, GradientEstimator
 from warplearn.training.losses import Softmax, SquaredError
@@ -314,7 +315,7 @@ class ElasticMLP(GradientEstimator):
 
 @with_parameters_of(ElasticMLP)
 @dataclass(repr=False, eq=False, kw_only=True)
-class ElasticMLPClassifier(TrainedClassifier, ElasticMLP):
+class ElasticMLPClassifier(Slides, TrainedClassifier, ElasticMLP):
     """Elastic neural network with a softmax output.
 
     Parameters

@@ -30,6 +30,7 @@ from warplearn.series.convert import (
 from warplearn.series.long import from_frame
 from warplearn.series.reading import blocks_of
 from warplearn.series.sources import ArraySource, Index, Source
+from warplearn.series.windows import WindowSource, check_length, check_normalize, read_recording
 
 __all__ = ["SeriesCollection", "common_dtype", "single"]
 
@@ -59,7 +60,8 @@ class SeriesCollection:
     """Series of one or more channels, of equal length or not.
 
     Make one with `SeriesCollection.of`, which accepts the usual containers and checks what is in
-    them, or with `SeriesCollection.chunks` of series that do not fit in memory. The constructor
+    them, with `SeriesCollection.chunks` of series that do not fit in memory, or with
+    `SeriesCollection.windows` of one long recording. The constructor
     checks shapes and numbers: it trusts `values` to be zero behind the end of each series.
 
     Parameters
@@ -243,6 +245,49 @@ class SeriesCollection:
         """
         return cls._of_source(*blocks_of(parts, layout))
 
+    @classmethod
+    def windows(
+        cls, signal: Any, length: int, *, stride: int = 1, normalize: str = "window"
+    ) -> SeriesCollection:
+        """The windows of a recording, series that are cut only when they are needed.
+
+        Parameters
+        ----------
+        signal : array of shape (time,) or (channels, time)
+            The recording.
+        length : int
+            Samples of a window.
+        stride : int, default=1
+            Samples from the start of a window to that of the next.
+        normalize : {"window", "none"}, default="window"
+            "window" gives each channel of each window mean 0 and deviation 1; a constant channel
+            becomes 0.
+
+        Returns
+        -------
+        SeriesCollection
+            Takes the memory of the recording.
+
+        Examples
+        --------
+        >>> SeriesCollection.windows(np.arange(10.0), 4, stride=2, normalize="none")
+        <SeriesCollection: 4 series, length 4, channels 1, float64>
+        """
+        length, stride = check_length(length, "length"), check_length(stride, "stride")
+        check_normalize(normalize)
+        samples = read_recording(signal)
+        if len(samples) < length:
+            raise ValueError(
+                f"signal must have at least length={length} samples, got {len(samples)}"
+            )
+        starts = np.arange(0, len(samples) - length + 1, stride)
+        return cls.of_windows(WindowSource(samples, starts, length, normalize))
+
+    @classmethod
+    def of_windows(cls, source: WindowSource) -> SeriesCollection:
+        """The windows of a source, of checked numbers."""
+        return cls._of_source(source, np.full(len(source.starts), source.length))
+
     @property
     def values(self) -> FloatArray:
         """The series, an array (cases, time, channels).
@@ -273,6 +318,11 @@ class SeriesCollection:
     def engine(self) -> Engine | None:
         """What runs functions where the series are; None: here."""
         return self._engine
+
+    @property
+    def window_source(self) -> WindowSource | None:
+        """The recording that the series are windows of, and where they start; else None."""
+        return self._source if isinstance(self._source, WindowSource) else None
 
     @property
     def in_memory(self) -> bool:
@@ -328,6 +378,8 @@ class SeriesCollection:
             if which.ndim != 1 or isinstance(index, tuple):
                 raise IndexError(f"index must be an integer, a slice or 1D, got {index!r}")
             index = which
+        if isinstance(self._source, WindowSource):
+            return self.of_windows(self._source.part(index))
         return self._trusted(self._source.take(index), self.lengths[index])
 
     def __repr__(self) -> str:
@@ -363,6 +415,8 @@ class SeriesCollection:
             raise TypeError(f"dtype must be float32 or float64, got {dtype}")
         if dtype == self.dtype:
             return self
+        if isinstance(self._source, WindowSource):
+            return self.of_windows(self._source.astype(dtype))
         with np.errstate(over="ignore"):
             values = self.values.astype(dtype)
         if dtype == np.float32:

@@ -20,7 +20,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from warplearn._kernels.drivers.evaluate import evaluate
 from warplearn._kernels.recursion.local import Product
 from warplearn.base import (
     CheckedState,
@@ -34,6 +33,7 @@ from warplearn.base import (
 )
 from warplearn.elastic.bands import Band, BandLike, resolve_band
 from warplearn.elastic.extent import ExtentLike
+from warplearn.elastic.scoring import scores_of
 from warplearn.registry import check_choice
 from warplearn.series.collection import SeriesCollection
 from warplearn.series.lengths import LONGER, fit_length, fitting_lengths
@@ -84,10 +84,7 @@ class Operands(NamedTuple):
 
     def scores(self, some: SeriesCollection) -> Array:
         """Elastic inner products of series with all matrices, without the biases."""
-        some = self.series(some)
-        return evaluate(
-            Product(), some.values, some.lengths, self.W, band=self.band, n_jobs=self.n_jobs
-        ).values
+        return scores_of(Product(), self.series(some), self.W, self.band, self.n_jobs)
 
 
 class Context(NamedTuple):

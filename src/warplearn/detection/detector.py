@@ -1,0 +1,381 @@
+"""`ElasticDetector`: from labelled events to events in recordings and streams."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from warplearn.base import (
+    LARGEST_PARAMETER,
+    CheckedState,
+    check_array_of,
+    check_fitted_array,
+    check_fitted_count,
+    check_labels,
+    check_not_negative,
+)
+from warplearn.detection.events import Labelled, Rule, Table, read_events
+from warplearn.detection.gaps import warn_of_gap
+from warplearn.detection.metrics import event_metrics
+from warplearn.detection.online import Detection, DetectionStream, check_count
+from warplearn.detection.scores import Readout
+from warplearn.detection.thresholds import choose_threshold, out_of_fold
+from warplearn.detection.training import Examples, assemble, train
+from warplearn.features import ElasticFeatureClassifier
+from warplearn.series.collection import SeriesCollection
+from warplearn.series.convert import FloatArray
+from warplearn.series.windows import check_normalize, chunks_of, read_recording
+from warplearn.sliding import Slides
+
+__all__ = ["ElasticDetector"]
+
+_ROOM = 2**15  # samples that `detect` scores at a time
+
+
+@dataclass(repr=False, eq=False)
+class ElasticDetector(CheckedState, BaseEstimator):
+    """Events in long recordings and in streams.
+
+    A classifier of windows slides along the recording.  The score of a window is how much the
+    classifier prefers a class of events to the background.  An event opens where the score reaches
+    the threshold, is over where it falls below it by more than `hysteresis`, at the latest a window
+    later, and lies where the score was highest.
+
+    Parameters
+    ----------
+    estimator : classifier, optional
+        With a `decision_function`; by default an `ElasticFeatureClassifier` of 128 filters on the
+        raw series and its differences.  An elastic linear classifier is several times as fast and
+        smaller, and finds less.  `from_model` takes a model that is fitted.
+    window : int, optional
+        Samples of a window, by default the median duration of the events.
+    stride : int, optional
+        Samples from one window to the next, by default an eighth of a window.
+    normalize : {"window", "none"}, default="window"
+        Whether each channel of each window is given mean 0 and deviation 1.
+    threshold : float or "cv", default="cv"
+        The score of an event.  "cv" chooses the one with the best F1 in cross-validation.
+    hysteresis : float, default=0.0
+        How far the score may fall below the threshold before an event is over.
+    refractory : int, optional
+        Samples from an event until the next may open, by default half a window.
+    max_gap : int, default=0
+        Of a gap, as many samples are filled with the last one before it.  No window contains the
+        others (see `warplearn.detection.gaps`).
+    mining : int, default=2
+        How often the worst false alarms in the training recording become examples of background.
+    cv : int, default=3
+        Folds of the cross-validation.
+    random_state : int, RandomState or None
+        For the background that is drawn, and the folds.
+
+    Attributes
+    ----------
+    model_ : classifier
+        The classifier of windows.
+    classes_ : array
+        The classes of events, sorted.
+    threshold_ : float
+        The threshold in use.
+    window_ : int
+        Samples of a window.
+    durations_ : array of shape (classes,)
+        Median duration of the events of each class, which detected events have too.
+    background_ : int
+        The class of the background among those of `model_`; -1 if it has none.
+    n_channels_in_ : int
+        Channels of the recordings.
+    dtype_ : str
+        What samples are computed in, "float32" or "float64".
+    cv_f1_ : float
+        F1 of the threshold in cross-validation, if it was chosen so.
+
+    See Also
+    --------
+    warplearn.detection.event_metrics : Compare detected with labelled events.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> recording = rng.normal(0, 0.2, 3000)
+    >>> starts = np.arange(40, 2900, 95)
+    >>> for start in starts:
+    ...     recording[start : start + 30] += np.hanning(30)
+    >>> events = [(start, start + 30, "bump") for start in starts]
+    >>> detector = ElasticDetector(random_state=0).fit(recording[:2000], events[:20])
+    >>> found = detector.detect(recording[2000:])
+    >>> len(found), str(found["class"][0])
+    (10, 'bump')
+    """
+
+    estimator: Any = None
+    _: KW_ONLY
+    window: int | None = None
+    stride: int | None = None
+    normalize: str = "window"
+    threshold: float | str = "cv"
+    hysteresis: float = 0.0
+    refractory: int | None = None
+    max_gap: int = 0
+    mining: int = 2
+    cv: int = 3
+    random_state: Any = None
+
+    _fitted_by = "model_"
+
+    @classmethod
+    def from_model(
+        cls, model: Any, threshold: float, *, background: Any = None, **parameters: Any
+    ) -> ElasticDetector:
+        """A detector of a fitted classifier of series.
+
+        Parameters
+        ----------
+        model : fitted classifier
+            With a `decision_function`.
+        threshold : float
+            The score of an event.
+        background : label, optional
+            The class of the model that is no event.  By default all are events, and the score is
+            the difference of the best class to the second best.
+        **parameters
+            Of the detector; `window` is by default the length of the longest training series.
+        """
+        check_is_fitted(model)
+        if not hasattr(model, "decision_function"):
+            raise ValueError(f"model must have a decision_function, got {type(model).__name__}")
+        detector = cls(estimator=model, threshold=threshold, **parameters)
+        detector._check_parameters()
+        if isinstance(threshold, str):
+            raise ValueError(f"threshold must be a number for a fitted model, got {threshold!r}")
+        known = np.asarray(model.classes_)
+        code = -1
+        if background is not None:
+            if background not in known.tolist():
+                raise ValueError(f"background must be one of {known.tolist()}, got {background!r}")
+            code = known.tolist().index(background)
+        events = np.delete(known, code) if code >= 0 else known
+        window = model.n_features_in_ if detector.window is None else detector.window
+        weights = getattr(model, "coef_", getattr(model, "prototypes_", None))
+        single = isinstance(weights, np.ndarray) and weights.dtype == np.float32
+        detector._adopt(model, events, int(window), np.full(len(events), int(window)), code)
+        detector.n_channels_in_ = model.n_channels_in_
+        detector.dtype_ = "float32" if single else "float64"
+        detector.threshold_ = float(threshold)
+        return detector
+
+    def _adopt(
+        self, model: Any, classes: NDArray[Any], window: int, durations: Any, background: int
+    ) -> None:
+        self.model_, self.classes_, self.window_ = model, classes, window
+        self.n_features_in_ = window
+        self.durations_, self.background_ = np.asarray(durations, np.int64), background
+
+    def fit(self, X: Any, y: Any, background: Any = None) -> ElasticDetector:
+        """Learn from a recording with labelled events, or from series and background.
+
+        Parameters
+        ----------
+        X : array of shape (time,) or (channels, time); or series collection
+            A recording, in which samples may be missing (NaN); or, with `background`, series that
+            are events.  Several recordings are one with a NaN between them.
+        y : table of events; or array of shape (cases,)
+            Start, end and class of the events, as a data frame, mapping, structured array or list
+            of triples; or, with `background`, the classes of the series.
+        background : array of shape (time,) or (channels, time), optional
+            A recording without events.  Pieces of it are put between the series.
+        """
+        self._check_parameters()
+        self.__dict__.pop("cv_f1_", None)  # of an earlier fit
+        rng = check_random_state(self.random_state)
+        if background is None:
+            samples = read_recording(X, "X", gaps=True)
+            events = read_events(y, len(samples), "y")
+            gone = np.isnan(samples).any(axis=1)
+            if gone.any():
+                warn_of_gap(int(gone.argmax()), None, 0)
+        else:
+            samples, events = _assembled(X, y, background, rng)
+        if not len(events.start):
+            raise ValueError("y must have at least one event, got none")
+        classes, labels = np.unique(events.label, return_inverse=True)
+        lengths = events.end - events.start
+        window = int(np.median(lengths)) if self.window is None else int(self.window)
+        examples = Examples.of(samples, events, labels + 1, window, self.normalize)
+        estimator = _default_estimator() if self.estimator is None else self.estimator
+        if isinstance(self.threshold, str):  # "cv"
+            stride = self._stride(window)
+            scored = out_of_fold(estimator, examples, events, self.cv, self.mining, stride, rng)
+            truth = Labelled(events.start, events.end, labels)
+            durations = _durations(lengths, labels, len(classes))
+            threshold, self.cv_f1_ = choose_threshold(
+                scored, truth, durations, lambda value: self._rule(value, window), window
+            )
+        else:
+            threshold = float(self.threshold)
+        model = train(estimator, examples, np.ones(len(examples.starts), bool), self.mining, rng)
+        unseen = np.setdiff1d(labels + 1, model.classes_)
+        if len(unseen):
+            raise ValueError(
+                f"y has no event of class {classes[unseen[0] - 1]!r} with a whole window of "
+                f"{window} samples around it, without gaps"
+            )
+        self._adopt(model, classes, window, _durations(lengths, labels, len(classes)), 0)
+        self.n_channels_in_, self.dtype_ = samples.shape[1], str(samples.dtype)
+        self.threshold_ = threshold
+        return self
+
+    def _stride(self, window: int) -> int:
+        return max(1, window // 8) if self.stride is None else int(self.stride)
+
+    def _rule(self, threshold: float, window: int) -> Rule:
+        refractory = window // 2 if self.refractory is None else int(self.refractory)
+        return Rule(threshold, threshold - self.hysteresis, refractory, window)
+
+    def detect(self, recording: Any) -> Table:
+        """Events in a recording.
+
+        Parameters
+        ----------
+        recording : array of shape (time,) or (channels, time), or iterator of such
+            Samples may be missing (NaN).  Memory maps, and iterators of chunks that follow each
+            other in time, are read a part at a time.
+
+        Returns
+        -------
+        structured array
+            Start, end, class and score of each event, and `reported`, the sample after which it
+            is known.  In the order in which they are reported.
+        """
+        stream = DetectionStream(self._detection(), 1, _ROOM)
+        found = [stream.push_samples(part) for part in chunks_of(recording, "recording", gaps=True)]
+        table = np.concatenate([*found, stream.flush()])
+        return table[[name for name in table.dtype.names or () if name != "stream"]].copy()
+
+    def stream(self, n_streams: int = 1) -> DetectionStream:
+        """Detection while samples come in (see `DetectionStream`).
+
+        Parameters
+        ----------
+        n_streams : int, default=1
+            How many streams there are side by side.
+        """
+        return DetectionStream(self._detection(), n_streams)
+
+    def score(self, X: Any, y: Any) -> float:
+        """F1 of the events that are detected in a recording (see `event_metrics`).
+
+        Parameters
+        ----------
+        X : array of shape (time,) or (channels, time)
+            A recording.
+        y : table of events
+            Start, end and class.
+        """
+        return event_metrics(self.detect(X), y).f1
+
+    def _detection(self) -> Detection:
+        """All that a stream needs."""
+        check_is_fitted(self, "model_")
+        self._check_parameters()
+        self._check_state()
+        model = self.model_
+        decide = (
+            model.decider(self.window_) if isinstance(model, Slides) else model.decision_function
+        )
+        return Detection(
+            decide,
+            Readout.of(len(model.classes_), self.background_),
+            self._rule(self.threshold_, self.window_),
+            self.window_,
+            self._stride(self.window_),
+            int(self.max_gap),
+            self.n_channels_in_,
+            self.normalize,
+            np.dtype(self.dtype_),
+            self.classes_,
+            self.durations_,
+        )
+
+    def _check_parameters(self) -> None:
+        for name, least in (
+            ("window", 1),
+            ("stride", 1),
+            ("refractory", 0),
+            ("max_gap", 0),
+            ("mining", 0),
+            ("cv", 2),
+        ):
+            value = getattr(self, name)
+            if not (value is None and name in ("window", "stride", "refractory")):
+                check_count(value, name, least)
+        check_normalize(self.normalize)
+        check_not_negative(self, "hysteresis")
+        given: Any = self.threshold
+        real = isinstance(given, Real) and not isinstance(given, bool)
+        chosen = isinstance(given, str) and given == "cv"
+        if not chosen and not (real and abs(given) <= LARGEST_PARAMETER):
+            raise ValueError(f"threshold must be a number or 'cv', got {given!r}")
+
+    def _check_state(self, whole: bool = False) -> None:
+        model: Any = getattr(self, "model_", None)
+        classes = getattr(self, "classes_", None)
+        if not hasattr(model, "decision_function") or not hasattr(model, "classes_"):
+            raise ValueError(f"model_ must be a fitted classifier, got {model!r}")
+        if isinstance(model, CheckedState):
+            model._check_state(whole)
+        for name in ("window_", "n_channels_in_"):
+            check_fitted_count(self, name)
+        background = getattr(self, "background_", None)
+        n_classes = len(model.classes_)
+        if not isinstance(background, int) or not -1 <= background < n_classes:
+            raise ValueError(f"background_ must be a class of model_ or -1, got {background!r}")
+        n_events = n_classes - (background >= 0)
+        if not isinstance(classes, np.ndarray) or classes.shape != (n_events,):
+            raise ValueError(f"classes_ must be {n_events} classes, got {classes!r}")
+        durations = check_fitted_array(self, "durations_", (n_events,), "iu")
+        if durations.min() < 1:
+            raise ValueError(f"durations_ must be positive, got {durations!r}")
+        check_array_of(np.array([getattr(self, "threshold_", np.nan)]), "threshold_", (1,))
+        if getattr(self, "dtype_", None) not in ("float32", "float64"):
+            raise ValueError(f"dtype_ must be 'float32' or 'float64', got {self.dtype_!r}")
+        if self.n_channels_in_ != model.n_channels_in_:
+            raise ValueError(f"n_channels_in_ must be that of model_, got {self.n_channels_in_}")
+
+
+def _default_estimator() -> Any:
+    """Few filters, and no second differences, which are mostly noise in a recording."""
+    representations = ("raw", "differences")
+    return ElasticFeatureClassifier(128, representations=representations, random_state=0)
+
+
+def _durations(
+    lengths: NDArray[np.int64], labels: NDArray[np.int64], n_classes: int
+) -> NDArray[np.int64]:
+    """The median duration of each class."""
+    of_class = [np.median(lengths[labels == code]) for code in range(n_classes)]
+    return np.array(of_class).astype(np.int64)
+
+
+def _assembled(
+    X: Any, y: Any, background: Any, rng: np.random.RandomState
+) -> tuple[FloatArray, Labelled]:
+    """A recording made of series and background, and its events."""
+    series = SeriesCollection.of(X)
+    labels = check_labels(series, y)
+    between = read_recording(background, "background")
+    if between.shape[1] != series.n_channels:
+        raise ValueError(
+            f"background must have {series.n_channels} channel(s), as the series X, got "
+            f"{between.shape[1]}"
+        )
+    order = rng.permutation(len(series))
+    samples, start, end = assemble(series[order], between.astype(series.dtype), rng)
+    return samples, Labelled(start, end, labels[order])
