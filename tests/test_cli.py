@@ -766,7 +766,7 @@ def test_drawings():
         (("cluster", "WarpedBumps", "-k", "0"), 2, "-k"),
         (("cluster", "WarpedBumps", "-m", "forest"), 2, "must be one of tree, kmeans, som"),
         (("datasets", "info", "../x"), 1, "../x"),
-        (("reproduce", "nope"), 1, "study must be one of beyond, comparison, deep, demo"),
+        (("reproduce", "nope"), 1, "study must be one of archive, beyond, comparison"),
         (("reproduce", "demo", "--methods", "x"), 1, "methods must be among"),
         (("reproduce", "demo", "--data", "nowhere"), 1, "nowhere"),
         (("report", "nothing.jsonl"), 1, "no file of results"),

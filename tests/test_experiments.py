@@ -189,7 +189,7 @@ def test_quick_is_smaller_and_only_selects():
         (changed(methods=[{**FIXED[0], "parameters": {"random_state": 1}}]), "seeds of their own"),
         (changed(methods=[{**FIXED[0], "name": "w={m}", "vary": {"learning_rate_init": [1]}}]), "filled in"),
         (changed(methods=[{"name": "k", "estimator": "ElasticKMeans"}]), "estimator must be one of"),
-        (changed(table="round"), "table must be one of ['comparison', 'elasticity', 'plain'], got 'round'"),
+        (changed(table="round"), "table must be one of ['archive', 'comparison', 'elasticity', 'plain']"),
         (changed(views=["eLOGR"]), "views must be among ['perceptron'], got 'eLOGR'"),
         (
             changed(views=["n"], methods=[{"name": "n", "estimator": "DTWNeighborsClassifier"}]),

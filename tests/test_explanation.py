@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
 
 import warplearn
 from warplearn import SeriesCollection, catalogue
@@ -63,9 +64,15 @@ def test_channels_and_classes():
 def test_occlusion_of_a_known_function():
     """A model that sums the elements loses what a straight line in their place lacks."""
 
-    class Sum:
+    class Sum(ClassifierMixin, BaseEstimator):
+        def __sklearn_is_fitted__(self):
+            return True
+
         def decision_function(self, X):
             return SeriesCollection.of(X).values.sum(axis=(1, 2))
+
+        def predict(self, X):
+            return self.decision_function(X) > 0
 
     x = np.zeros(20)
     x[10] = 3.0

@@ -155,7 +155,7 @@ def on_device(folder, text, X, language="c99"):
 
 def outputs_of(model, X):
     """The same in Python."""
-    for name in ("decision_function", "class_distances", "predict"):
+    for name in ("class_distances", "decision_function", "predict"):
         if hasattr(model, name):
             return np.asarray(getattr(model, name)(X), np.float64).reshape(len(X), -1)
     raise TypeError(model)

@@ -86,7 +86,7 @@ FUNCTIONS = {
     "value_and_gradient": lambda X, W: warplearn.value_and_gradient(X, W),
     "warping_path": lambda X, W: [warplearn.warping_path(x, X[0]) for x in X],
 }
-NO_SERIES = {"band_mask", "load", "save", "warmup"}
+NO_SERIES = {"band_mask", "event_metrics", "load", "save", "to_c", "warmup"}
 INTERNAL = {
     "SeriesCollection.of": lambda X, W: SeriesCollection.of(X),
     "fit_length": lambda X, W: fit_length(SeriesCollection.of(X), 8, "resample"),

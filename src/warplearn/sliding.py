@@ -13,7 +13,7 @@ from warplearn.registry import check_choice
 from warplearn.series.collection import SeriesCollection
 from warplearn.series.windows import WindowSource, check_length, check_normalize, parts_of
 
-__all__ = ["METHODS", "Slides"]
+__all__ = ["Slides"]
 
 METHODS = ("decision_function", "predict", "predict_proba")
 

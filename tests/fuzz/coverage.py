@@ -25,6 +25,7 @@ NOT_FUZZED = {
     "warplearn.datasets.cache_folder": "takes nothing",
     "warplearn.datasets.download": "asks a server: tests/test_archive.py has hostile ones",
     "warplearn.datasets.in_files": "lists a folder",
+    "warplearn.datasets.make_recording": "tests/test_recordings.py has its wrong input",
     "warplearn.datasets.is_file": "asks the file system",
     "warplearn.series.common_dtype": "takes collections only",
     "warplearn.mean.Averaging": "a setting without parameters",
@@ -56,6 +57,10 @@ ELSEWHERE = {
             "collection", "decision_function", "explain", "fit", "pairwise_dtw", "predict",
             "predict_proba", "read_parquet", "transform",
         )
+    },
+    "recordings": {
+        "warplearn.event_metrics", "warplearn.detection.DetectionStream",
+        "warplearn.detection.EarlyStream",
     },
     "estimators": {f"warplearn.mean.{name}" for name in ("Descent", "Gradient", "Stochastic")},
 }  # fmt: skip

@@ -38,7 +38,7 @@ DEFECTS = {
         "base.py", 'if finite and value.dtype.kind == "f":', "if False:", "models"
     ),
     "channel numbers of filters are not checked": Defect(
-        "features/transformer.py", "if channels.min() < 0 or channels.max() >= n_channels:",
+        "features/sliding.py", "if channels.min() < 0 or channels.max() >= n_channels:",
         "if False:", "models",
     ),
     "fitted attributes are not checked by predict": Defect(
