@@ -22,7 +22,7 @@ from warplearn import catalogue
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 WITHOUT_CODE = {f"docs/{n}.md" for n in ("background", "changelog", "extending", "guide")}
-UNLISTED = {"warplearn.cli", "warplearn.averaging"}  # a program; parts that estimators use
+UNLISTED = {"warplearn.cli", "warplearn.averaging", "warplearn.sliding"}  # a program; parts
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SHOWN = re.compile(r"^ *# > ?(.*)$", re.MULTILINE)
 TORCH = re.compile(r"^(import torch|from warplearn\.torch)\b", re.MULTILINE)  # optional
