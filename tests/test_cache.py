@@ -63,12 +63,12 @@ def test_compiling_is_announced_once_and_not_when_kernels_are_on_disk(run_python
     script = """
 import io, json, sys
 import warplearn
-from warplearn._kernels.simd import attending
-attending._PATIENCE = 0.0
+from warplearn._kernels.simd import listeners
+listeners._PATIENCE = 0.0
 sys.stderr = io.StringIO()
 warplearn.band_mask(5, 4, 2)
 warplearn.elastic.bands.narrowest(5, 4)  # another kernel
-print(json.dumps([sys.stderr.getvalue(), attending.MESSAGE]))
+print(json.dumps([sys.stderr.getvalue(), listeners.MESSAGE]))
 """
     said, message = run_python(script)
     assert said == message + "\n"

@@ -400,7 +400,7 @@ def test_saved_and_loaded(detector, test_signal, tmp_path):
         ("classes_", np.array(["a"]), "classes_ must be 2 classes"),
         ("durations_", np.array([0, 3]), "durations_ must be positive"),
         ("threshold_", np.nan, "threshold_ must be finite"),
-        ("window_", 0, "window_ must be an integer of at least 1"),
+        ("window_", 0, "window_ must be a positive integer"),
         ("background_", 7, "background_ must be"),
         ("dtype_", "int8", "dtype_ must be"),
     ],
@@ -418,8 +418,8 @@ def test_wrong_attributes_are_named(detector, test_signal, attribute, wrong, mes
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"window": 0}, "window must be an integer of at least 1, got 0"),
-        ({"stride": 1.5}, "stride must be an integer of at least 1, got 1.5"),
+        ({"window": 0}, "window must be a positive integer, got 0"),
+        ({"stride": 1.5}, "stride must be a positive integer, got 1.5"),
         ({"normalize": "z"}, "normalize must be one of"),
         ({"threshold": "best"}, "threshold must be a number or 'cv', got 'best'"),
         ({"threshold": np.nan}, "threshold must be a number or 'cv', got nan"),
@@ -491,7 +491,7 @@ def test_wrong_samples_are_named(detector, n_streams, samples, message):
 
 
 def test_wrong_streams_are_named(detector):
-    with pytest.raises(ValueError, match="n_streams must be an integer of at least 1, got 0"):
+    with pytest.raises(ValueError, match="n_streams must be a positive integer, got 0"):
         detector.stream(0)
     with pytest.raises(ValueError, match="n_samples must be an integer of at least 0, got -1"):
         detector.stream().skip(-1)

@@ -126,7 +126,7 @@ def test_conventions(early, tmp_path):
         ({"accuracy": 0}, "accuracy must be None or a number above 0 to 1, got 0"),
         ({"accuracy": 1.1}, "accuracy must be None or a number above 0 to 1, got 1.1"),
         ({"accuracy": "high"}, "accuracy must be None"),
-        ({"n_checkpoints": 0}, "n_checkpoints must be an integer of at least 1, got 0"),
+        ({"n_checkpoints": 0}, "n_checkpoints must be a positive integer, got 0"),
         ({"cv": 1}, "cv must be an integer of at least 2, got 1"),
     ],
 )

@@ -1,5 +1,7 @@
 """Recordings made of series."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -37,8 +39,22 @@ def test_some_of_the_series(rng):
     assert again.signal.tolist() == signal.tolist()
 
 
-def test_wrong_arguments_are_named():
+def test_a_class_for_each_series():
     with pytest.raises(ValueError, match="y must have a class for each of 3 series"):
         make_recording(np.zeros((3, 9)), [0, 1])
-    with pytest.raises(ValueError, match="spacing must be two ascending shares"):
-        make_recording(np.zeros((3, 9)), [0, 1, 0], spacing=(2.0, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"spacing": (2.0, 1.0)}, "spacing must be two ascending shares"),
+        ({"spacing": 2.0}, "spacing must be two shares, got 2.0"),
+        ({"noise": -1.0}, "noise must be a number of at least 0, got -1.0"),
+        ({"noise": float("nan")}, "noise must be a number of at least 0, got nan"),
+        ({"n_events": 0}, "n_events must be a positive integer, got 0"),
+        ({"n_events": 4}, "n_events must be at most 3, the series there are, got 4"),
+    ],
+)
+def test_wrong_arguments_are_named(arguments, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        make_recording(np.zeros((3, 9)), [0, 1, 0], **arguments)

@@ -17,7 +17,7 @@ from warplearn._kernels.drivers.evaluate import evaluate
 from warplearn._kernels.drivers.recording import window_scores
 from warplearn._kernels.recursion.local import Product, Squared
 from warplearn.series import windows as windows_module
-from warplearn.series.windows import chunks_of, parts_of
+from warplearn.series.windows import chunks_of, least_deviation, parts_of
 
 LENGTH = 12
 
@@ -60,15 +60,17 @@ def test_scores_are_those_of_cut_windows(rng, channels, stride, normalized):
     X = cut(recording, stride=stride, normalize=normalized).swapaxes(1, 2)
     ref = evaluate(Product(), X, np.full(len(X), LENGTH), w).values
     samples = recording.T
-    got = window_scores(Product(), samples, starts, LENGTH, w, normalized=normalized)
+    least = least_deviation(float) if normalized else None
+    got = window_scores(Product(), samples, starts, LENGTH, w, least_deviation=least)
     assert got == pytest.approx(ref, rel=1e-10, abs=1e-10)
 
 
 def test_windows_in_any_order(rng):
     samples, w = rng.normal(size=(90, 1)), rng.normal(size=(2, 9, 1))
     starts = rng.permutation(78)[:70]
-    every = window_scores(Squared(), samples, np.arange(78), LENGTH, w, normalized=True)
-    some = window_scores(Squared(), samples, starts, LENGTH, w, normalized=True)
+    least = least_deviation(float)
+    every = window_scores(Squared(), samples, np.arange(78), LENGTH, w, least_deviation=least)
+    some = window_scores(Squared(), samples, starts, LENGTH, w, least_deviation=least)
     assert some == pytest.approx(every[starts], rel=1e-12)
 
 
@@ -77,9 +79,10 @@ def test_a_recording_far_from_zero(rng, dtype):
     """The deviation is 1, the mean a thousand: sums of squares alone would lose it."""
     samples = (1000 + rng.normal(size=(80, 1))).astype(dtype)
     w = rng.normal(size=(1, LENGTH, 4, 1)).astype(dtype)
+    least = least_deviation(dtype)
     X = cut(samples[:, 0].astype(float)).swapaxes(1, 2)
     ref = evaluate(Product(), X, np.full(len(X), LENGTH), w.astype(float)).values
-    got = window_scores(Product(), samples, np.arange(len(X)), LENGTH, w, normalized=True)
+    got = window_scores(Product(), samples, np.arange(len(X)), LENGTH, w, least_deviation=least)
     assert got == pytest.approx(ref, abs=1e-5 if dtype == np.float32 else 1e-10)
 
 
@@ -87,8 +90,8 @@ def test_a_recording_far_from_zero(rng, dtype):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_constant_windows_become_zero(constant, dtype):
     samples = np.full((100, 1), constant, dtype)
-    w = np.ones((1, LENGTH, 4, 1), dtype)
-    got = window_scores(Product(), samples, np.arange(89), LENGTH, w, normalized=True)
+    w, least = np.ones((1, LENGTH, 4, 1), dtype), least_deviation(dtype)
+    got = window_scores(Product(), samples, np.arange(89), LENGTH, w, least_deviation=least)
     assert not got.any()
     assert not SeriesCollection.windows(samples[:, 0], LENGTH).values.any()
 

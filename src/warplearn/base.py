@@ -7,7 +7,7 @@ estimator does with longer series is its own affair.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names, _check_sample_weight, column_or_1d
 
 from warplearn.series.collection import SeriesCollection
-from warplearn.series.numbers import LARGEST, check_numbers
+from warplearn.series.numbers import LARGEST, check_count, check_numbers
 from warplearn.series.symbols import Alphabet, is_symbolic
 
 LARGEST_PARAMETER = LARGEST[4]  # parameters and weights are numbers of any precision
@@ -181,11 +181,7 @@ def check_array_of(
 
 def check_fitted_count(estimator: Any, name: str, least: int = 1) -> int:
     """A fitted attribute that is an integer of at least `least`."""
-    value: Any = getattr(estimator, name, None)
-    whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if not whole or not least <= int(value) < 2**48:
-        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
-    return int(value)
+    return check_count(getattr(estimator, name, None), name, least)
 
 
 def check_fitted_classes(estimator: Any, least: int = 2) -> int:
@@ -393,6 +389,4 @@ def _is_amount(value: Any) -> bool:
 def check_counts(estimator: Any, *names: str) -> None:
     """Parameters that must be positive integers."""
     for name in names:
-        value = getattr(estimator, name)
-        if not isinstance(value, Integral) or not 1 <= int(value) < 2**48:
-            raise ValueError(f"{name} must be a positive integer, got {value!r}")
+        check_count(getattr(estimator, name), name)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import warplearn
-from warplearn._kernels.simd.attending import unannounced
+from warplearn._kernels.simd.listeners import unannounced
 
 DTYPES = ("float32", "float64")
 _CASES, _LENGTH = 96, 80  # enough for the kernels that larger sets use

@@ -11,7 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from warplearn.registry import check_choice
 from warplearn.series.collection import SeriesCollection
-from warplearn.series.windows import WindowSource, check_length, check_normalize, parts_of
+from warplearn.series.numbers import check_count
+from warplearn.series.windows import WindowSource, check_normalize, parts_of
 
 __all__ = ["Slides"]
 
@@ -60,8 +61,8 @@ class Slides:
             Window i begins at sample `i * stride` and ends before sample `i * stride + window`.
         """
         check_is_fitted(self)
-        length = check_length(self.n_features_in_ if window is None else window)
-        stride = check_length(stride, "stride")
+        length = check_count(self.n_features_in_ if window is None else window, "window")
+        stride = check_count(stride, "stride")
         check_normalize(normalize)
         check_choice(method, [name for name in METHODS if hasattr(self, name)], "method")
         results = []

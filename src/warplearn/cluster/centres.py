@@ -81,7 +81,7 @@ def stacked(X: SeriesCollection, cases: Any, space: str, length: int, rows: int)
     return np.stack([lift(resample(X.elements(case), length), rows) for case in cases])
 
 
-def check_count(name: str, wanted: int, X: SeriesCollection) -> None:
+def check_cluster_count(name: str, wanted: int, X: SeriesCollection) -> None:
     """There are no more clusters than series."""
     check_scalar(wanted, name, (int, np.integer), min_val=1)
     if wanted > len(X):

@@ -22,7 +22,7 @@ from warplearn.base import (
 )
 from warplearn.cluster.centres import (
     Centres,
-    check_count,
+    check_cluster_count,
     common_length,
     nearest,
     stacked,
@@ -132,7 +132,7 @@ class ElasticKMeans(Centres):
         sample_weight : array of shape (cases,), optional
         """
         collection = check_series(self, X, reset=True)
-        check_count("n_clusters", self.n_clusters, collection)
+        check_cluster_count("n_clusters", self.n_clusters, collection)
         check_scalar(self.n_init, "n_init", (int, np.integer), min_val=1)
         check_scalar(self.max_iter, "max_iter", (int, np.integer), min_val=1)
         check_scalar(self.mean_iter, "mean_iter", (int, np.integer), min_val=0)
@@ -178,7 +178,7 @@ class ElasticKMeans(Centres):
         self._cost()
         weights = check_weights(collection, sample_weight)
         if first:
-            check_count("n_clusters", self.n_clusters, collection)
+            check_cluster_count("n_clusters", self.n_clusters, collection)
             rng = check_random_state(self.random_state)
             centres = self._first_centres(collection, weights, rng)
             self._visits, self.n_steps_ = np.zeros_like(centres[..., :1]), 0

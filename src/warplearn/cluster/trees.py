@@ -16,7 +16,7 @@ from warplearn.averaging.objective import Array, Objective
 from warplearn.averaging.spaces import to_public
 from warplearn.averaging.starts import first_mean
 from warplearn.base import check_series
-from warplearn.cluster.centres import Centres, check_count, common_length
+from warplearn.cluster.centres import Centres, check_cluster_count, common_length
 from warplearn.documentation import with_parameters_of
 from warplearn.elastic.bands import BandLike, resolve_band
 from warplearn.elastic.costs import resolve_distance
@@ -96,7 +96,7 @@ class ElasticAgglomerative(Centres):
         y : ignored
         """
         collection = check_series(self, X, reset=True)
-        check_count("n_clusters", self.n_clusters, collection)
+        check_cluster_count("n_clusters", self.n_clusters, collection)
         check_scalar(self.max_iter, "max_iter", (int, np.integer), min_val=0)
         local, traits = resolve_distance(self.cost)
         if not traits.symmetric:

@@ -10,13 +10,13 @@ whose numbers are the same in every version.
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from warplearn.series.collection import SeriesCollection
+from warplearn.series.numbers import check_count
 from warplearn.series.symbols import Alphabet
 
 from .dataset import Dataset
@@ -342,9 +342,7 @@ def _labels(
 ) -> tuple[Random, NDArray[np.int64]]:
     """The source of random numbers, and the class of each case from 0; sizes are positive."""
     for name, size in {"n_cases": n_cases, **sizes}.items():
-        whole = isinstance(size, Integral) and not isinstance(size, bool)
-        if not whole or not 1 <= int(size) < 2**40:
-            raise ValueError(f"{name} must be a positive integer, got {size!r}")
+        check_count(size, name, below=2**40)
     from sklearn.utils import check_random_state  # reading a file need not wait for scikit-learn
 
     rng = check_random_state(random_state)

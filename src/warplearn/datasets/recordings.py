@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from warplearn.series.collection import SeriesCollection
+from warplearn.series.numbers import LARGEST, check_count
 
 __all__ = ["Recording", "make_recording"]
 
@@ -77,13 +79,22 @@ def make_recording(
         raise ValueError(
             f"y must have a class for each of {len(series)} series, got {labels.shape}"
         )
+    if np.shape(spacing) != (2,):
+        raise ValueError(f"spacing must be two shares, got {spacing!r}")
     least, most = (round(share * series.max_length) for share in spacing)
     if not 2 <= least <= most:
         raise ValueError(
             f"spacing must be two ascending shares of at least two samples, got {spacing!r}"
         )
+    if not isinstance(noise, Real) or not 0 <= noise <= LARGEST[4]:
+        raise ValueError(f"noise must be a number of at least 0, got {noise!r}")
+    count = len(series) if n_events is None else check_count(n_events, "n_events")
+    if count > len(series):
+        raise ValueError(
+            f"n_events must be at most {len(series)}, the series there are, got {count}"
+        )
     rng = check_random_state(random_state)
-    order = rng.permutation(len(series))[: len(series) if n_events is None else n_events]
+    order = rng.permutation(len(series))[:count]
     pieces: list[Array] = []
     events = np.empty(len(order), [("start", int), ("end", int), ("class", labels.dtype)])
     at, last = 0, np.zeros(series.n_channels)

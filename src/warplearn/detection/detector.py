@@ -24,13 +24,14 @@ from warplearn.base import (
 from warplearn.detection.events import Labelled, Rule, Table, read_events
 from warplearn.detection.gaps import warn_of_gap
 from warplearn.detection.metrics import event_metrics
-from warplearn.detection.online import Detection, DetectionStream, check_count
+from warplearn.detection.online import Detection, DetectionStream
 from warplearn.detection.scores import Readout
 from warplearn.detection.thresholds import choose_threshold, out_of_fold
 from warplearn.detection.training import Examples, assemble, train
 from warplearn.features import ElasticFeatureClassifier
 from warplearn.series.collection import SeriesCollection
 from warplearn.series.convert import FloatArray
+from warplearn.series.numbers import check_count
 from warplearn.series.windows import check_normalize, chunks_of, read_recording
 from warplearn.sliding import Slides
 

@@ -30,11 +30,10 @@ from warplearn.base import (
     check_labelled,
     check_series,
 )
-from warplearn.detection.online import check_count
 from warplearn.features import ElasticFeatureClassifier
 from warplearn.series.collection import SeriesCollection
 from warplearn.series.convert import to_floats
-from warplearn.series.numbers import check_numbers
+from warplearn.series.numbers import check_count, check_numbers
 
 __all__ = ["EarlyDecisions", "EarlyStream", "ElasticEarlyClassifier"]
 
@@ -148,7 +147,7 @@ class ElasticEarlyClassifier(ClassifierMixin, CheckedState, BaseEstimator):
         X : series collection
         y : array of shape (cases,)
         """
-        check_count(self.n_checkpoints, "n_checkpoints", 1)
+        check_count(self.n_checkpoints, "n_checkpoints")
         check_count(self.cv, "cv", 2)
         wanted, real = self.accuracy, isinstance(self.accuracy, Real)
         if wanted is not None and (not real or isinstance(wanted, bool) or not 0 < wanted <= 1):

@@ -18,17 +18,10 @@ from warplearn.detection.gaps import Stretches, warn_of_gap
 from warplearn.detection.scores import Readout
 from warplearn.series.collection import SeriesCollection
 from warplearn.series.convert import FloatArray, to_floats
-from warplearn.series.numbers import check_numbers, usable
+from warplearn.series.numbers import check_count, check_numbers, usable
 from warplearn.series.windows import WindowSource
 
 __all__ = ["Detection", "DetectionStream"]
-
-
-def check_count(value: Any, name: str, least: int) -> None:
-    """Refuse what is no integer of at least `least`."""
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not whole or not least <= value < 2**48:
-        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
 
 
 Decide = Callable[[SeriesCollection], NDArray[Any]]
@@ -90,8 +83,7 @@ class DetectionStream:
     """
 
     def __init__(self, detection: Detection, n_streams: int = 1, room: int = 256) -> None:
-        check_count(n_streams, "n_streams", 1)
-        self.n_streams, self._detection = int(n_streams), detection
+        self.n_streams, self._detection = check_count(n_streams, "n_streams"), detection
         self._kept = detection.window - 1
         shape = (self.n_streams, self._kept + max(room, detection.window), detection.n_channels)
         self._buffer = np.zeros(shape, detection.dtype)

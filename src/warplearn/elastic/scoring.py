@@ -10,6 +10,7 @@ from warplearn._kernels.drivers.evaluate import evaluate
 from warplearn._kernels.drivers.recording import window_scores
 from warplearn.elastic.bands import Band
 from warplearn.series.collection import SeriesCollection
+from warplearn.series.windows import least_deviation
 
 __all__ = ["scores_of"]
 
@@ -41,7 +42,7 @@ def scores_of(
         source.starts,
         source.length,
         w,
-        normalized=source.normalize == "window",
+        least_deviation=least_deviation(w.dtype) if source.normalize == "window" else None,
         band=band,
         n_jobs=n_jobs,
     )

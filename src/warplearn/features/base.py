@@ -178,7 +178,7 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
         """Learn from leave-one-out predictions what else `predict` needs; by default nothing."""
 
     def fit(self: Model, X: Any, y: Any, sample_weight: Any = None) -> Model:
-        """Draw filters, and fit ridge regressions to their features.
+        """Draw filters and shapelets, and fit ridge regressions to their features.
 
         Parameters
         ----------
@@ -363,7 +363,7 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
         -------
         estimator
             A new one.  Its `shrinkage_` lists the leave-one-out score after each round.  These
-            scores are optimistic, because these were chosen on the same series: judge the
+            scores are optimistic, because what is kept was chosen on the same series: judge the
             loss in accuracy on series that were not used.
         """
         check_is_fitted(self)

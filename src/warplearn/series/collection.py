@@ -28,9 +28,10 @@ from warplearn.series.convert import (
     to_floats,
 )
 from warplearn.series.long import from_frame
+from warplearn.series.numbers import check_count
 from warplearn.series.reading import blocks_of
 from warplearn.series.sources import ArraySource, Index, Source
-from warplearn.series.windows import WindowSource, check_length, check_normalize, read_recording
+from warplearn.series.windows import WindowSource, check_normalize, read_recording
 
 __all__ = ["SeriesCollection", "common_dtype", "single"]
 
@@ -273,7 +274,7 @@ class SeriesCollection:
         >>> SeriesCollection.windows(np.arange(10.0), 4, stride=2, normalize="none")
         <SeriesCollection: 4 series, length 4, channels 1, float64>
         """
-        length, stride = check_length(length, "length"), check_length(stride, "stride")
+        length, stride = check_count(length, "length"), check_count(stride, "stride")
         check_normalize(normalize)
         samples = read_recording(signal)
         if len(samples) < length:

@@ -8,17 +8,27 @@ the product of two; what is computed from scores is in float64.
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LARGEST", "check_numbers", "usable"]
+__all__ = ["LARGEST", "check_count", "check_numbers", "usable"]
 
 LARGEST = {4: 1e15, 8: 1e100}  # by bytes: of float32 and float64
 
 # Elements checked at a time: few enough for the cache, enough to hide the cost of a Python loop.
 BLOCK = 1 << 17
+
+
+def check_count(value: Any, name: str, least: int = 1, below: int = 2**48) -> int:
+    """An integer of at least `least` that can be a number of things."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not whole or not least <= int(value) < below:
+        wanted = "a positive integer" if least == 1 else f"an integer of at least {least}"
+        raise ValueError(f"{name} must be {wanted}, got {value!r}")
+    return int(value)
 
 
 def usable(values: NDArray[np.floating[Any]]) -> bool:

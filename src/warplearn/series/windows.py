@@ -25,9 +25,9 @@ __all__ = [
     "NORMALIZATIONS",
     "Part",
     "WindowSource",
-    "check_length",
     "check_normalize",
     "chunks_of",
+    "least_deviation",
     "normalized",
     "parts_of",
     "read_recording",
@@ -42,6 +42,11 @@ _CONSTANT = 8
 Index: TypeAlias = slice | NDArray[Any]
 
 
+def least_deviation(dtype: Any) -> float:
+    """The deviation of a window, as a share of its mean, up to which it counts as constant."""
+    return _CONSTANT * float(np.finfo(dtype).eps)
+
+
 def normalized(values: FloatArray) -> FloatArray:
     """Series (cases, time, channels) with mean 0 and deviation 1 in each channel.
 
@@ -52,7 +57,7 @@ def normalized(values: FloatArray) -> FloatArray:
     mean = wide.mean(axis=1, keepdims=True)
     wide -= mean
     deviation = wide.std(axis=1, keepdims=True)
-    varies = deviation > _CONSTANT * np.finfo(values.dtype).eps * np.abs(mean)
+    varies = deviation > least_deviation(values.dtype) * np.abs(mean)
     wide *= np.where(varies, 1 / np.where(varies, deviation, 1), 0)
     return wide.astype(values.dtype)
 
@@ -111,14 +116,6 @@ class WindowSource:
             samples = self.samples.astype(dtype)
         check_numbers(samples, f"the recording as {np.dtype(dtype)}", "sample {}, channel {}")
         return WindowSource(samples, self.starts, self.length, self.normalize)
-
-
-def check_length(window: Any, name: str = "window") -> int:
-    """A positive number of samples."""
-    whole = isinstance(window, (int, np.integer)) and not isinstance(window, bool)
-    if not whole or not 1 <= window < 2**48:
-        raise ValueError(f"{name} must be a positive integer, got {window!r}")
-    return int(window)
 
 
 def check_normalize(normalize: Any) -> None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from torch.nn import functional as F  # noqa: N812
 
 from warplearn.elastic.bands import BandLike, resolve_band
 from warplearn.elastic.costs import resolve, resolve_distance
-from warplearn.series.numbers import LARGEST
+from warplearn.series.numbers import LARGEST, check_count
 from warplearn.torch import diagonal, kernels
 
 __all__ = ["elastic_conv1d", "elastic_distance", "elastic_inner_product"]
@@ -193,10 +193,7 @@ def check_window(stride: Any, dilation: Any, padding: int | str) -> tuple[int, i
 
 def check_size(value: Any, name: str) -> int:
     """A size of a tensor."""
-    whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if not whole or not 1 <= value < LARGEST_SIZE:
-        raise ValueError(f"{name} must be a positive integer, got {value!r}")
-    return int(value)
+    return check_count(value, name, below=LARGEST_SIZE)
 
 
 def check_flag(value: Any, name: str) -> None:

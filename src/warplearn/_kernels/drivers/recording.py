@@ -25,9 +25,6 @@ from warplearn._kernels.simd.target import lanes_for
 from warplearn._kernels.simd.threads import in_threads, thread_count, worth_threads
 from warplearn._kernels.simd.vector import BATCH, absolute, load, root, splat, store, where
 
-# A deviation of at most so many rounding errors of the mean is that of a constant window.
-CONSTANT = 8
-
 
 @constants
 class Plan(NamedTuple):
@@ -40,11 +37,16 @@ class Plan(NamedTuple):
 
 
 class Recording(NamedTuple):
-    """Samples (time, channels), flat; the first sample of each window; and their common length."""
+    """A recording and its windows.
+
+    Samples (time, channels), flat; the first sample of each window; their common length; and the
+    deviation, as a share of the mean, up to which a window counts as constant.
+    """
 
     samples: Any
     starts: Any
     length: int
+    least_deviation: Any
 
 
 class Matrices(NamedTuple):
@@ -76,16 +78,15 @@ def _lay_out(lanes, channels, recording, first, filled, begins, block):
 
 
 @inner
-def _normalize(lanes, channels, length, block):
+def _normalize(lanes, channels, recording, block):
     """Give every channel of every lane mean 0 and deviation 1; constants become 0.
 
     The mean of what is left by subtracting the mean corrects it: a recording may be far from 0.
     """
-    count, d = value_of(lanes), value_of(channels)
+    count, d, length = value_of(lanes), value_of(channels), recording.length
     kind = block.dtype.type
     zero, one = splat(lanes, kind(0)), splat(lanes, kind(1))
     share = kind(1) / kind(length)
-    tiny = kind(CONSTANT) * np.finfo(block.dtype).eps
     for c in range(d):
         summed, rest, squares = zero, zero, zero
         for t in range(length):
@@ -98,7 +99,7 @@ def _normalize(lanes, channels, length, block):
             squares = squares + value * value
         rest = rest * share
         deviation = root(absolute(squares * share - rest * rest))
-        varies = deviation > absolute(mean) * tiny
+        varies = deviation > absolute(mean) * recording.least_deviation
         factor = where(varies, one / where(varies, deviation, one), zero)
         for t in range(length):
             value = load(lanes, block, (t * d + c) * count)
@@ -112,7 +113,7 @@ def _write(lane_values, first, filled, units, unit, values):
 
 
 @inner
-def _slide_task(plan, cost, recording, matrices, units, values, task, tasks):
+def _score_task(plan, cost, recording, matrices, units, values, task, tasks):
     lanes, channels, count = plan.lanes, plan.channels, value_of(plan.lanes)
     config = Config(lanes, BATCH, channels, NO, plan.banded)
     length, m = recording.length, matrices.columns
@@ -132,7 +133,7 @@ def _slide_task(plan, cost, recording, matrices, units, values, task, tasks):
         first = number * count
         filled = lesser(count, windows - first)
         _lay_out(lanes, channels, recording, first, filled, begins, block)
-        when(plan.normalized, _normalize, lanes, channels, length, block)
+        when(plan.normalized, _normalize, lanes, channels, recording, block)
         for unit in range(units):
             w_start = unit * matrices.stride
             operands = Operands(block, ZERO, matrices.values, w_start, matrices.row_stride, m)
@@ -141,15 +142,15 @@ def _slide_task(plan, cost, recording, matrices, units, values, task, tasks):
 
 
 @entry
-def _slide_serial(plan, cost, recording, matrices, units, values, tasks):
+def _score_serial(plan, cost, recording, matrices, units, values, tasks):
     for task in range(tasks):
-        _slide_task(plan, cost, recording, matrices, units, values, task, tasks)
+        _score_task(plan, cost, recording, matrices, units, values, task, tasks)
 
 
 @parallel_entry
-def _slide_parallel(plan, cost, recording, matrices, units, values, tasks):
+def _score_parallel(plan, cost, recording, matrices, units, values, tasks):
     for task in prange(tasks):
-        _slide_task(plan, cost, recording, matrices, units, values, np.int64(task), tasks)
+        _score_task(plan, cost, recording, matrices, units, values, np.int64(task), tasks)
 
 
 def window_scores(
@@ -159,7 +160,7 @@ def window_scores(
     length: int,
     w: NDArray[Any],
     *,
-    normalized: bool,
+    least_deviation: float | None = None,
     band: Band | None = None,
     n_jobs: int | None = None,
 ) -> NDArray[Any]:
@@ -176,8 +177,9 @@ def window_scores(
         Of all windows; at most the number of rows of the matrices.
     w : array (matrices, rows, columns, channels), or (matrices, columns, channels)
         Of the dtype of the samples.  The second form is as for `evaluate`.
-    normalized : bool
-        Whether each channel of each window is given mean 0 and deviation 1 first.
+    least_deviation : float, optional
+        If given, each channel of each window is given mean 0 and deviation 1 first, unless its
+        deviation is at most this share of its mean: then it becomes 0.
 
     Returns
     -------
@@ -188,7 +190,7 @@ def window_scores(
         lanes_for(samples.dtype),
         Static(1) if d == 1 else d,
         Static(band is not None),
-        Static(normalized),
+        Static(least_deviation is not None),
     )
     row_stride = 0 if w.ndim == 3 else m * d
     matrices = Matrices(flat(w), w.size // len(w), row_stride, m, *(band or NO_BAND))
@@ -196,7 +198,8 @@ def window_scores(
     blocks = -(-len(starts) // plan.lanes.value)
     cells = float(len(starts)) * length * m * len(w)
     tasks = max(1, min(blocks, worth_threads(thread_count(n_jobs), cells)))
-    recording = Recording(flat(samples), flat(starts), length)
+    least = samples.dtype.type(least_deviation or 0)
+    recording = Recording(flat(samples), flat(starts), length, least)
     arguments = (plan, cost, recording, matrices, len(w), values, tasks)
-    in_threads(_slide_serial, _slide_parallel, arguments, tasks)
+    in_threads(_score_serial, _score_parallel, arguments, tasks)
     return values.reshape(len(starts), len(w))

@@ -15,8 +15,8 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.extending import register_jitable
 
-from warplearn._kernels.simd.attending import attend_compilations
 from warplearn._kernels.simd.caching import KernelCache
+from warplearn._kernels.simd.listeners import listen_to_compilations
 
 
 class _Part(JITCodeLibrary):
@@ -78,7 +78,7 @@ inlined = njit(nogil=True, forceinline=True, **_PART)
 # For functions of users: Python can still call them, and kernels inline them.
 compilable = register_jitable(error_model="numpy", forceinline=True)
 
-attend_compilations()
+listen_to_compilations()
 
 
 def entry(function: Callable[..., Any], *, parallel: bool = False) -> Any:

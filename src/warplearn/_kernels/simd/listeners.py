@@ -75,7 +75,7 @@ def _of_ours(event: Any) -> bool:
 _ANNOUNCER = _Announcer()
 
 
-def attend_compilations() -> None:
+def listen_to_compilations() -> None:
     """Say, from now on, that kernels are compiled, and do not disturb it."""
     event.register("numba:compile", _ANNOUNCER)
     event.register("numba:compile", _Collector())
