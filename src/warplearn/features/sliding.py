@@ -249,6 +249,7 @@ class SlidingFeatures(TransformerMixin, WindowSettings, metaclass=ABCMeta):
             int(self.elasticities_[groups][0]), self._shapelets, self.groups_[groups],
             self.channels_, self.weights_,
             self.biases_[groups] if biases else np.zeros((0, GROUP), np.float32),
+            sum(self._poolings[name] for name in self.poolings),
         )  # fmt: skip
 
     def transform(self, X: Any) -> NDArray[np.float32]:
@@ -303,10 +304,7 @@ class SlidingFeatures(TransformerMixin, WindowSettings, metaclass=ABCMeta):
         first: int = 0,
     ) -> None:
         """Write features of groups of the same elasticity to columns `first`, ... of a table."""
-        poolings = sum(self._poolings[name] for name in self.poolings)
-        pooled_outputs(
-            self._matrices(groups), poolings, *standardized, features, first, self.n_jobs
-        )
+        pooled_outputs(self._matrices(groups), *standardized, features, first, self.n_jobs)
 
     @property
     def features_per_group(self) -> int:

@@ -54,10 +54,10 @@ class Series(NamedTuple):
     lengths: Any
 
 
-class Filters(NamedTuple):
+class Groups(NamedTuple):
     """The table of groups, the channels and weights of all of them, and a bias for each matrix."""
 
-    groups: Any
+    table: Any
     picked: Any
     weights: Any
     biases: Any
@@ -79,6 +79,8 @@ class Matrices(NamedTuple):
     weights : array
         Of each group (half, row, channel, column, matrix of the half).
     biases : array (groups, 8)
+    poolings : int
+        The sum of some of SHARE, MAXIMUM, PLACE, WINS and LOSSES.
     """
 
     columns: int
@@ -87,11 +89,12 @@ class Matrices(NamedTuple):
     picked: NDArray[np.int64]
     weights: NDArray[np.float32]
     biases: NDArray[np.float32]
+    poolings: int
 
-    def filters(self) -> Filters:
-        """What kernels take, in the order of memory."""
-        groups = np.ascontiguousarray(self.groups)
-        return Filters(groups, flat(self.picked), flat(self.weights), flat(self.biases))
+    def in_memory_order(self) -> Groups:
+        """What kernels take."""
+        table = np.ascontiguousarray(self.groups)
+        return Groups(table, flat(self.picked), flat(self.weights), flat(self.biases))
 
 
 class Geometry(NamedTuple):
@@ -106,13 +109,24 @@ class Geometry(NamedTuple):
     positions: int
 
 
-class Table(NamedTuple):
+class Features(NamedTuple):
     """Features (cases, width), flat; those of the first matrix start in column `first`."""
 
-    features: Any
+    values: Any
     width: int
     first: int
-    per_filter: int
+    per_matrix: int
+
+
+class Sample(NamedTuple):
+    """Outputs that are kept as they are: those of matrix g of group i on series `cases[i, g]`.
+
+    An empty sample means that outputs are pooled.
+    """
+
+    cases: Any
+    outputs: Any
+    positions: Any
 
 
 class _Room(NamedTuple):
@@ -166,13 +180,13 @@ def _spread_out(series, case, geometry, room):
 
 
 @inner
-def _outputs(plan, group, filters, n_channels, geometry, room, positions):
+def _outputs(plan, group, groups, n_channels, geometry, room, positions):
     """The scores of all windows for each matrix of a group."""
     lanes, count = plan.lanes, value_of(plan.lanes)
     starts, outputs, channels = room.starts, room.outputs, room.channels
     several = group.channels_to - group.channels_from
     for c in range(several):
-        channel = filters.picked[group.channels_from + c]
+        channel = groups.picked[group.channels_from + c]
         channels[c] = (group.representation * n_channels + channel) * geometry.stride
     half_weights = group.rows * several * value_of(plan.columns) * value_of(HALF)
     begin = geometry.margin - group.padding
@@ -187,7 +201,7 @@ def _outputs(plan, group, filters, n_channels, geometry, room, positions):
             at = h * value_of(HALF) * geometry.positions + p
             target = Target(outputs, at, geometry.positions)
             first = group.weights_from + h * half_weights
-            slide(plan, start, window, filters.weights, first, target)
+            slide(plan, start, window, groups.weights, first, target)
 
 
 @inner
@@ -207,66 +221,83 @@ def _room(lanes, geometry, values):
 
 
 @inner
-def _features_task(plan, geometry, series, filters, table, task, tasks):
-    lanes, values, lengths, stride = plan.lanes, series.values, series.lengths, geometry.positions
-    groups, biases, features = filters.groups, filters.biases, table.features
-    room = _room(lanes, geometry, values)
-    extremes = Extremes(
-        empty(stride, values),
-        empty(stride, values),
-        empty(value_of(lanes), values),
-        empty(2 * value_of(lanes), values),
-    )
-    for lane in range(value_of(lanes)):
-        extremes.lane_numbers[lane] = lane
+def _extremes(lanes, geometry, values):
+    count = value_of(lanes)
+    lane_numbers = empty(count, values)
+    for lane in range(count):
+        lane_numbers[lane] = lane
+    best, worst = empty(geometry.positions, values), empty(geometry.positions, values)
+    return Extremes(best, worst, lane_numbers, empty(2 * count, values))
+
+
+@inner
+def _is_sampled(sample, i, case):
+    """Whether outputs of group i on a series are kept."""
+    for g in range(GROUP):
+        if sample.cases[i, g] == case:
+            return True
+    return False
+
+
+@inner
+def _keep(sample, i, case, outputs, stride, positions):
+    """Copy what is sampled of the outputs of group i on a series."""
+    for g in range(GROUP):
+        if sample.cases[i, g] == case:
+            sample.positions[i, g] = positions
+            for p in range(positions):
+                sample.outputs[i, g, p] = outputs[g * stride + p]
+
+
+@inner
+def _pool_group(plan, i, group, biases, outputs, stride, positions, extremes, features, case):
+    """Pool the outputs of the matrices of group i on a series."""
+    if value_of(plan.poolings) & (WINS | LOSSES):
+        find_extremes(plan.lanes, outputs, stride, positions, extremes)
+    elements = group.rows * (group.channels_to - group.channels_from)
+    for g in range(GROUP):
+        index = i * GROUP + g
+        place = case * features.width + features.first + index * features.per_matrix
+        pool(
+            plan, outputs, g * stride, positions, biases[index], elements, extremes,
+            features.values, place,
+        )  # fmt: skip
+
+
+@inner
+def _slide_task(plan, geometry, series, groups, features, sample, task, tasks):
+    """Slide all groups along some of the series."""
+    values, lengths, stride = series.values, series.lengths, geometry.positions
+    room = _room(plan.lanes, geometry, values)
+    extremes = _extremes(plan.lanes, geometry, values)
+    sampling = len(sample.cases) > 0
     for case in range(task, len(values), tasks):
         _spread_out(series, case, geometry, room)
-        for i in range(len(groups)):
-            group = _group_of(groups, i)
+        for i in range(len(groups.table)):
+            if sampling and not _is_sampled(sample, i, case):
+                continue
+            group = _group_of(groups.table, i)
             positions = _positions(group, lengths[case, group.representation])
-            elements = group.rows * (group.channels_to - group.channels_from)
-            _outputs(plan, group, filters, values.shape[2], geometry, room, positions)
-            if value_of(plan.poolings) & (WINS | LOSSES):
-                find_extremes(lanes, room.outputs, stride, positions, extremes)
-            for g in range(GROUP):
-                index = i * GROUP + g
-                place = case * table.width + table.first + index * table.per_filter
-                pool(
-                    plan, room.outputs, g * stride, positions, biases[index], elements,
-                    extremes, features, place,
+            _outputs(plan, group, groups, values.shape[2], geometry, room, positions)
+            if sampling:
+                _keep(sample, i, case, room.outputs, stride, positions)
+            else:
+                _pool_group(
+                    plan, i, group, groups.biases, room.outputs, stride, positions, extremes,
+                    features, case,
                 )  # fmt: skip
 
 
 @entry
-def _features_serial(plan, geometry, series, filters, table, tasks):
+def _slide_serial(plan, geometry, series, groups, features, sample, tasks):
     for task in range(tasks):
-        _features_task(plan, geometry, series, filters, table, task, tasks)
+        _slide_task(plan, geometry, series, groups, features, sample, task, tasks)
 
 
 @parallel_entry
-def _features_parallel(plan, geometry, series, filters, table, tasks):
+def _slide_parallel(plan, geometry, series, groups, features, sample, tasks):
     for task in prange(tasks):
-        _features_task(plan, geometry, series, filters, table, np.int64(task), tasks)
-
-
-@entry
-def _outputs_on(plan, geometry, series, filters, cases, result, positions):
-    """The outputs of matrix g of group i on the series `cases[i, g]`."""
-    lengths, groups, stride = series.lengths, filters.groups, geometry.positions
-    n_channels = series.values.shape[2]
-    room = _room(plan.lanes, geometry, series.values)
-    outputs = room.outputs
-    for i in range(len(groups)):
-        group = _group_of(groups, i)
-        for g in range(GROUP):
-            case = cases[i, g]
-            count = _positions(group, lengths[case, group.representation])
-            if g == 0 or case != cases[i, g - 1]:
-                _spread_out(series, case, geometry, room)
-                _outputs(plan, group, filters, n_channels, geometry, room, count)
-            positions[i, g] = count
-            for p in range(count):
-                result[i, g, p] = outputs[g * stride + p]
+        _slide_task(plan, geometry, series, groups, features, sample, np.int64(task), tasks)
 
 
 @entry
@@ -287,7 +318,7 @@ def centre_columns(groups, elasticities, weights):
                     weights[column + row * step] -= mean
 
 
-def _plan(matrices: Matrices, poolings: int) -> Plan:
+def _plan(matrices: Matrices) -> Plan:
     """A vector fills one register: short series have few positions."""
     groups = matrices.groups
     several = (groups[:, CHANNELS_TO] - groups[:, CHANNELS_FROM]).max() > 1
@@ -296,12 +327,13 @@ def _plan(matrices: Matrices, poolings: int) -> Plan:
         Static(matrices.columns),
         Static(several),
         Static(matrices.shapelets),
-        Static(poolings),
+        Static(matrices.poolings),
     )
 
 
-def _geometry(time: int, groups: NDArray[np.int64], lanes: int) -> Geometry:
-    """Room for the longest series and the widest windows of some groups."""
+def _geometry(matrices: Matrices, time: int) -> Geometry:
+    """Room for the longest series and the widest windows."""
+    groups, lanes = matrices.groups, register_lanes(np.float32).value
     spans = (groups[:, ROWS] - 1) * groups[:, DILATION]
     margin = int(groups[:, PADDING].max())
     stride = margin + time + int(spans.max()) + 2 * lanes
@@ -309,9 +341,25 @@ def _geometry(time: int, groups: NDArray[np.int64], lanes: int) -> Geometry:
     return Geometry(margin, stride, -(-positions // lanes) * lanes + lanes)
 
 
+def _slide(
+    matrices: Matrices, series: Series, features: Features, sample: Sample, threads: int
+) -> None:
+    """Pool the outputs of all matrices, or keep some."""
+    plan = _plan(matrices)
+    geometry = _geometry(matrices, series.values.shape[3])
+    tasks = 1 if threads == 1 else min(4 * threads, len(series.values))
+    arguments = (plan, geometry, series, matrices.in_memory_order(), features, sample, tasks)
+    in_threads(_slide_serial, _slide_parallel, arguments, threads)
+
+
+def _new_sample(cases: NDArray[np.int64], positions: int) -> Sample:
+    """Room for a sample of at most so many positions."""
+    outputs = np.full((*cases.shape, positions), np.nan, np.float32)
+    return Sample(np.ascontiguousarray(cases), outputs, np.zeros(cases.shape, np.int64))
+
+
 def pooled_outputs(
     matrices: Matrices,
-    poolings: int,
     values: NDArray[np.float32],
     lengths: NDArray[np.int64],
     features: NDArray[np.float32],
@@ -323,20 +371,16 @@ def pooled_outputs(
     Parameters
     ----------
     matrices : Matrices
-    poolings : int
-        The sum of some of SHARE, MAXIMUM, PLACE, WINS and LOSSES.
     values : array (cases, representations, channels, time)
     lengths : array (cases, representations)
     features : array (cases, features)
         The features of a matrix are neighbours.
     """
-    plan = _plan(matrices, poolings)
-    geometry = _geometry(values.shape[3], matrices.groups, plan.lanes.value)
-    table = Table(features.reshape(-1), features.shape[1], first, int(poolings).bit_count())
+    per_matrix = int(matrices.poolings).bit_count()
+    target = Features(features.reshape(-1), features.shape[1], first, per_matrix)
+    nothing = _new_sample(np.empty((0, GROUP), np.int64), 0)
     threads = min(thread_count(n_jobs), len(values))
-    tasks = 1 if threads == 1 else min(4 * threads, len(values))
-    arguments = (plan, geometry, Series(values, lengths), matrices.filters(), table, tasks)
-    in_threads(_features_serial, _features_parallel, arguments, threads)
+    _slide(matrices, Series(values, lengths), target, nothing, threads)
 
 
 def window_outputs(
@@ -362,10 +406,8 @@ def window_outputs(
         NaN behind the last position.
     positions : array (groups, 8)
     """
-    plan = _plan(matrices, 0)
-    geometry = _geometry(values.shape[3], matrices.groups, plan.lanes.value)
-    outputs = np.full((*cases.shape, geometry.positions), np.nan, np.float32)
-    positions = np.empty(cases.shape, np.int64)
-    arguments = (Series(values, lengths), matrices.filters(), cases, outputs, positions)
-    _outputs_on(plan, geometry, *arguments)
-    return outputs[:, :, : positions.max()], positions
+    geometry = _geometry(matrices, values.shape[3])
+    sample = _new_sample(cases, geometry.positions)
+    nowhere = Features(np.empty(0, np.float32), 0, 0, 0)
+    _slide(matrices, Series(values, lengths), nowhere, sample, threads=1)
+    return sample.outputs[:, :, : sample.positions.max()], sample.positions
