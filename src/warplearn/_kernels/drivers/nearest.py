@@ -1,8 +1,8 @@
 """Nearest neighbours of queries among series: exact, and most cells never computed.
 
-Candidates are sorted by a lower bound of their distance (`bounds`) and laid into lanes in that
-order, the query is shared.  Before a block starts, its first lane has the least bound of all that
-are left: if that is too far, nothing that is left can be near.
+Candidates are laid into lanes in the order of a lower bound of their distance (`bounds`), the query
+is shared.  Before a block starts, its first lane has the least bound of all that are left: if that
+is too far, nothing that is left can be near.
 
 While a block runs, its cells are pruned (`pruning`), the first block by the distances without
 warping.  A vector fills one register: the columns that many lanes need together are most of the
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from warplearn._kernels.drivers.blocks import pack
 from warplearn._kernels.drivers.bounds import envelope, outside, room_for_envelope
 from warplearn._kernels.drivers.evaluate import evaluate
+from warplearn._kernels.drivers.heap import make_heap, pop_least
 from warplearn._kernels.drivers.pruning import compute_pruned
 from warplearn._kernels.recursion.forward import Ends, Work
 from warplearn._kernels.recursion.grid import (
@@ -35,13 +36,12 @@ from warplearn._kernels.recursion.grid import (
 from warplearn._kernels.recursion.local import Squared
 from warplearn._kernels.simd.arrays import empty, fill, flat, largest
 from warplearn._kernels.simd.compiling import entry, inner, parallel_entry
-from warplearn._kernels.simd.constants import ZERO, Static, constants, value_of
+from warplearn._kernels.simd.constants import YES, ZERO, Static, constants, value_of
 from warplearn._kernels.simd.numbers import greater, lesser
 from warplearn._kernels.simd.target import register_lanes
 from warplearn._kernels.simd.threads import in_threads, thread_count, worth_threads
 
 _TASKS_PER_THREAD = 8
-_DONE = -1.0  # in the place of the bound of a candidate that was computed, or is none
 # Blocks of candidates, without and with a band: fewer leave little to prune, in a band less still.
 _FEW_BLOCKS = (1, 3)
 
@@ -98,8 +98,53 @@ class Output(NamedTuple):
 
 
 @inner
-def _insert(values, indices, value, index):
+def _cells(banded, band, k, m, rows, first, last):
+    """How many cells the first rows of a k x m grid have."""
+    if not value_of(banded):
+        return rows * m
+    row_limits(band, k, m, first, last)
+    count = 0
+    for i in range(rows):
+        count += last[i] - first[i] + 1
+    return count
+
+
+@entry
+def _cells_in_band(band, lengths, columns, skip, unique, counts):
+    """How many cells the grids of all pairs have within a band."""
+    longest = greater(largest(lengths), largest(columns))
+    first, last = empty(longest, np.int64), empty(longest, np.int64)
+    total = 0
+    for q in range(len(columns)):
+        for u in range(len(unique)):
+            of_this_length = counts[u] - (skip[q] >= 0 and lengths[skip[q]] == unique[u])
+            k, m = unique[u], columns[q]
+            total += of_this_length * _cells(YES, band, k, m, k, first, last)
+    return total
+
+
+class _Room(NamedTuple):
+    """What a task keeps of a block of candidates: which they are, and one number for each lane."""
+
+    block: Any
+    cases: Any
+    starts: Any
+    rows: Any
+    last_rows: Any
+    scores: Any
+
+
+class _Best(NamedTuple):
+    """Scores and indices of the k best, in their order."""
+
+    values: Any
+    indices: Any
+
+
+@inner
+def _insert(best, value, index):
     """Put a candidate into its place among the k best, if it has one."""
+    values, indices = best.values, best.indices
     place = len(values)
     while place > 0 and (
         value > values[place - 1] or (value == values[place - 1] and index < indices[place - 1])
@@ -114,55 +159,13 @@ def _insert(values, indices, value, index):
 
 
 @inner
-def _cells(banded, band, k, m, rows, first, last):
-    """How many cells the first rows of a k x m grid have."""
-    if not value_of(banded):
-        return rows * m
-    row_limits(band, k, m, first, last)
-    count = 0
-    for i in range(rows):
-        count += last[i] - first[i] + 1
-    return count
-
-
-@entry
-def _all_cells(banded, band, lengths, columns, skip, unique, counts):
-    """How many cells the grids of all pairs have."""
-    longest = greater(largest(lengths), largest(columns))
-    first, last = empty(longest, np.int64), empty(longest, np.int64)
-    total = 0
-    for q in range(len(columns)):
-        for u in range(len(unique)):
-            of_this_length = counts[u] - (skip[q] >= 0 and lengths[skip[q]] == unique[u])
-            k, m = unique[u], columns[q]
-            total += of_this_length * _cells(banded, band, k, m, k, first, last)
-    return total
-
-
-@inner
-def _ranked(bounds, mark):
-    """Candidates whose bound is at most `mark` and that are not done with, by their bounds."""
-    chosen = np.flatnonzero((bounds <= mark) & (bounds != _DONE))
-    return chosen[np.argsort(bounds[chosen])]
-
-
-class _Room(NamedTuple):
-    """What a task keeps of a block of candidates."""
-
-    block: Any
-    starts: Any
-    rows: Any
-    last_rows: Any
-    scores: Any
-
-
-@inner
 def _bound_all(plan, band, train, query, made, bounds):
     """A lower bound of the distance of each candidate from a query."""
     values, stride, lengths, d = train.values, train.stride, train.lengths, value_of(plan.channels)
     lower, upper = made.lower, made.upper
     k = ZERO
-    for case in train.order:  # by length, so that few envelopes are made
+    for place in range(len(train.order)):  # by length, so that few envelopes are made
+        case = train.order[place]
         if lengths[case] != k:
             k = lengths[case]
             envelope(
@@ -172,13 +175,38 @@ def _bound_all(plan, band, train, query, made, bounds):
 
 
 @inner
-def _fill_block(plan, train, ranking, position, room):
-    """Lay the next candidates into lanes, the last one again in lanes that are left over."""
+def _queue(bounds, skip, queue):
+    """Put all candidates but one into the order of their bounds; returns how many there are."""
+    size = ZERO
+    for case in range(len(bounds)):
+        if case != skip:
+            queue[size] = case
+            size += 1
+    make_heap(bounds, queue, size)
+    return size
+
+
+@inner
+def _next_candidates(bounds, queue, waiting, least, room):
+    """Take the candidates of the next block, those that may reach the score `least`, from a queue.
+
+    Returns how many there are.
+    """
+    cases = room.cases
+    count = ZERO
+    while count < lesser(len(cases), waiting) and not bounds[queue[0]] > -least:
+        cases[count] = pop_least(bounds, queue, waiting - count)
+        count += 1
+    return count
+
+
+@inner
+def _fill_block(plan, train, count, room):
+    """Lay candidates into lanes, the last one again in lanes that are left over."""
     starts, rows, last_rows, lengths = room.starts, room.rows, room.last_rows, train.lengths
-    last = lesser(position + len(starts), len(ranking)) - 1
-    shortest, longest = lengths[ranking[position]], ZERO
+    shortest, longest = lengths[room.cases[0]], ZERO
     for lane in range(len(starts)):
-        case = ranking[lesser(position + lane, last)]
+        case = room.cases[lesser(lane, count - 1)]
         starts[lane] = case * train.stride
         rows[lane] = lengths[case]
         last_rows[lane] = rows[lane] - 1
@@ -188,14 +216,12 @@ def _fill_block(plan, train, ranking, position, room):
 
 
 @inner
-def _rank_block(plan, band, m, ranking, position, cells, room, bounds, made, best, nearest):
+def _rank_block(plan, band, m, count, cells, room, made, best):
     """Put the candidates of a block among the k best; returns how many cells were computed."""
-    rows, scores = room.rows, room.scores
+    rows = room.rows
     total, k, most = ZERO, ZERO, ZERO
-    for lane in range(lesser(len(rows), len(ranking) - position)):
-        case = ranking[position + lane]
-        _insert(best, nearest, scores[lane], case)
-        bounds[case] = _DONE
+    for lane in range(count):
+        _insert(best, room.scores[lane], room.cases[lane])
         if rows[lane] != k:
             k = rows[lane]
             most = _cells(plan.banded, band, k, m, k, made.first, made.last)
@@ -204,75 +230,73 @@ def _rank_block(plan, band, m, ranking, position, cells, room, bounds, made, bes
 
 
 @inner
-def _without_warping(plan, train, query, ranking, k):
-    """A cost that the k nearest do not exceed: that of the k-th best straight path.
+def _without_warping(plan, train, query, count, room, straight):
+    """A score that the k nearest reach: that of the k-th best straight path.
 
     Only series as long as the query have one, and only the most promising are looked at.
     """
-    d, m = value_of(plan.channels), query.length
-    costs = empty(greater(k, value_of(plan.lanes)), train.values)
-    fill(costs, np.inf)
-    q = query.values[query.start : query.start + m * d]
-    for place in range(lesser(len(costs), len(ranking))):
-        case = ranking[place]
-        if train.lengths[case] == m:
-            costs[place] = outside(train.values, case * train.stride, m * d, q, q)
-    return np.partition(costs, k - 1)[k - 1]
+    size = query.length * value_of(plan.channels)
+    own = query.values[query.start : query.start + size]
+    fill(straight.values, -np.inf)
+    for lane in range(count):
+        case = room.cases[lane]
+        if train.lengths[case] == query.length:
+            cost = outside(train.values, case * train.stride, size, own, own)
+            _insert(straight, -cost, case)
+    return straight.values[-1]
+
+
+@inner
+def _room(plan, rows, values):
+    lanes = value_of(plan.lanes)
+    return _Room(
+        empty(rows * value_of(plan.channels) * lanes, values),
+        empty(lanes, np.int64),
+        empty(lanes, np.int64),
+        empty(lanes, np.int64),
+        empty(lanes, values),
+        empty(lanes, values),
+    )
 
 
 @inner
 def _run_task(plan, cost, train, queries, search, output, task, tasks):
-    lanes, count, d = plan.lanes, value_of(plan.lanes), value_of(plan.channels)
+    lanes, count, values = plan.lanes, value_of(plan.lanes), output.values
     band, margin = Band(search.band_cells, search.band_share), search.margin
-    values, skip, cases = output.values, queries.skip, len(train.order)
     most_rows, most_columns = largest(train.lengths), largest(queries.lengths)
-    room = _Room(
-        empty(most_rows * d * count, values),
-        empty(count, np.int64),
-        empty(count, np.int64),
-        empty(count, values),
-        empty(count, values),
-    )
+    room = _room(plan, most_rows, values)
     work = Work(empty(most_columns * count, values), empty(0, np.uint8))
     limits = room_for_limits(lanes, plan.banded, most_rows, values)
     made = room_for_envelope(greater(most_rows, most_columns), most_columns, plan.channels, values)
-    bounds = empty(cases, values)
+    bounds, queue = empty(len(train.order), values), empty(len(train.order), np.int64)
+    straight = _Best(empty(values.shape[1], values), empty(values.shape[1], np.int64))
     limited_k, limited_m = 0, 0
 
     for q in range(task, len(queries.lengths), tasks):
         query = Query(queries.values, q * queries.stride, queries.lengths[q])
-        m, best, nearest = query.length, values[q], output.indices[q]
+        m, best = query.length, _Best(values[q], output.indices[q])
         _bound_all(plan, band, train, query, made, bounds)
-        left = cases
-        if skip[q] >= 0:
-            bounds[skip[q]] = _DONE
-            left -= 1
-        # The most promising block sets a mark that few others reach: only those need be sorted.
-        last_promising = cases - left + lesser(count, left) - 1
-        mark = np.partition(bounds, last_promising)[last_promising]
-        worst = best[-1]
-        for _ in range(2):
-            ranking = _ranked(bounds, mark)
-            position = 0
+        waiting = _queue(bounds, queries.skip[q], queue)
+        worst = best.values[-1]
+        while True:
+            taken = _next_candidates(bounds, queue, waiting, worst / margin, room)
+            if not taken:
+                break
+            waiting -= taken
             if worst == -np.inf:
-                worst = -_without_warping(plan, train, query, ranking, len(best)) / margin
-            while position < len(ranking) and not bounds[ranking[position]] * margin > -worst:
-                ends = _fill_block(plan, train, ranking, position, room)
-                equal = ends.shortest == ends.longest
-                if value_of(plan.banded) and not (
-                    equal and ends.longest == limited_k and m == limited_m
-                ):
-                    lane_limits(lanes, band, room.rows, ends.longest, m, limits)
-                    limited_k, limited_m = ends.longest if equal else 0, m
-                cells = compute_pruned(
-                    plan, cost, query, ends, limits, work, room.block, worst, room.scores
-                )
-                output.computed[task] += _rank_block(
-                    plan, band, m, ranking, position, cells, room, bounds, made, best, nearest
-                )
-                worst = greater(worst, best[-1])
-                position += count
-            mark = -worst / margin
+                worst = _without_warping(plan, train, query, taken, room, straight) / margin
+            ends = _fill_block(plan, train, taken, room)
+            equal = ends.shortest == ends.longest
+            if value_of(plan.banded) and not (
+                equal and ends.longest == limited_k and m == limited_m
+            ):
+                lane_limits(lanes, band, room.rows, ends.longest, m, limits)
+                limited_k, limited_m = ends.longest if equal else 0, m
+            cells = compute_pruned(
+                plan, cost, query, ends, limits, work, room.block, worst, room.scores
+            )
+            output.computed[task] += _rank_block(plan, band, m, taken, cells, room, made, best)
+            worst = greater(worst, best.values[-1])
 
 
 @entry
@@ -285,6 +309,21 @@ def _run_serial(plan, cost, train, queries, search, output, tasks):
 def _run_parallel(plan, cost, train, queries, search, output, tasks):
     for task in prange(tasks):
         _run_task(plan, cost, train, queries, search, output, task, tasks)
+
+
+def _total_cells(
+    band: Band | None,
+    lengths: NDArray[np.int64],
+    columns: NDArray[np.int64],
+    skip: NDArray[np.int64],
+) -> int:
+    """How many cells the grids of all pairs have."""
+    if band is not None:
+        kinds = np.unique(lengths, return_counts=True)
+        return int(_cells_in_band(band, lengths, columns, skip, *kinds))
+    skipping = skip >= 0
+    skipped = columns[skipping] @ lengths[skip[skipping]]
+    return int(columns.sum() * lengths.sum() - skipped)
 
 
 class Neighbors(NamedTuple):
@@ -347,8 +386,7 @@ def nearest(
     if skip is None:
         skip = np.full(len(q), -1, np.int64)
     banded, reach = Static(band is not None), band or NO_BAND
-    kinds = np.unique(lengths, return_counts=True)
-    total = int(_all_cells(banded, reach, lengths, columns, skip, *kinds))
+    total = _total_cells(band, lengths, columns, skip)
     few = len(x) < _FEW_BLOCKS[band is not None] * vector.value
     if few and len(q) >= vector.value:
         return _of_all(x, lengths, q, columns, k, band, skip, total, n_jobs)
