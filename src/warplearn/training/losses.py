@@ -67,8 +67,6 @@ def register(
 
     record(
         cls,
-        value=(components.loss_value, value),
-        slope=(components.loss_slope, slope),
         model_value=(components.model_value, model_value),
         model_slopes=(components.model_slopes, model_slopes),
         model_mistake=(components.model_mistake, model_mistake),

@@ -11,16 +11,6 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 
-def loss_value(loss, y, f):
-    """The loss of output f at target y."""
-    raise NotImplementedError
-
-
-def loss_slope(loss, y, f):
-    """Its derivative with respect to f."""
-    raise NotImplementedError
-
-
 def model_value(loss, y, f, first, size):
     """The loss of a model whose outputs are `f[first : first + size]`, with targets in y alike."""
     raise NotImplementedError
