@@ -17,8 +17,8 @@ model = ElasticLogisticRegression(random_state=0).fit(train.X, train.y)
 predicted = model.predict(test.X)
 
 # %%
-# A normal heartbeat (class 1) and an ischemic one (class -1) that are recognized, and one that is
-# mistaken. Bars above zero speak for class 1, bars below for class -1.
+# A normal heartbeat (class 1) and one of an infarction (class -1) that are recognized, and one that
+# is mistaken. Bars above zero speak for class 1, bars below for class -1.
 
 cases = [
     ((predicted == test.y) & (test.y == 1)).argmax(),

@@ -2,9 +2,10 @@
 Which gesture is it? A first classifier
 =======================================
 
-GunPoint: the height of a hand that draws a gun, or only points a finger. The two movements differ
-in details that come earlier or later in each recording. Nearest neighbours under dynamic time
-warping are the usual answer; random elastic features make fewer mistakes, with no parameter to set.
+GunPoint: where a hand is, from left to right, while it draws a gun, or only points a finger. The two
+movements differ in details that come earlier or later in each recording. Nearest neighbours under
+dynamic time warping are the usual answer; random elastic features make fewer mistakes, with no
+parameter to set.
 """
 
 import matplotlib.pyplot as plt

@@ -48,7 +48,7 @@ def overview(results):
         values = [float(online.push([sample])) for sample in test.X[index]]
         axes[1].plot(values, color=BLUE if y == 1 else RED, linewidth=2)
         axes[1].annotate(
-            "normal" if y == 1 else "ischemic", (len(values) - 1, values[-1]),
+            "normal" if y == 1 else "infarction", (len(values) - 1, values[-1]),
             (-4, -14 if y == 1 else 6),
             textcoords="offset points", ha="right", color=BLUE if y == 1 else RED,
         )  # fmt: skip

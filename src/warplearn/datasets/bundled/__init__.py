@@ -18,7 +18,7 @@ from ..dataset import Dataset
 
 _UCR = (
     "H. A. Dau, A. Bagnall, K. Kamgar, C.-C. M. Yeh, Y. Zhu, S. Gharghabi, C. A. Ratanamahatana, "
-    "E. Keogh: The UCR time series archive. IEEE/CAA Journal of Automatica Sinica 6, 2019"
+    "E. Keogh: The UCR time series archive. IEEE/CAA Journal of Automatica Sinica 6(6), 2019"
 )
 _UEA = (
     "A. Bagnall, H. A. Dau, J. Lines, M. Flynn, J. Large, A. Bostrom, P. Southam, E. Keogh: The "
@@ -55,13 +55,13 @@ class Bundled(NamedTuple):
 
 BUNDLED: dict[str, Bundled] = {
     "GunPoint": Bundled(
-        "a hand draws a gun or points a finger: its height over time",
+        "a hand draws a gun or points a finger: where it is in the video, along x",
         "C. A. Ratanamahatana, E. Keogh: Everything you know about dynamic time warping is wrong. "
-        "Workshop on mining temporal and sequential data, KDD 2004",
+        "Third workshop on mining temporal and sequential data, KDD 2004",
         _UCR,
     ),
     "ECG200": Bundled(
-        "one heartbeat each: normal, or of a heart with ischemia",
+        "one heartbeat each: normal, or of a myocardial infarction",
         "R. T. Olszewski: Generalized feature extraction for structural pattern recognition in "
         "time-series data. PhD thesis, Carnegie Mellon University, 2001",
         _UCR,
@@ -73,20 +73,20 @@ BUNDLED: dict[str, Bundled] = {
         _UCR,
     ),
     "PickupGestureWiimoteZ": Bundled(
-        "ten gestures of different lengths: acceleration of a game controller",
-        "J. Guna, I. Humar, M. Pogacnik: Intuitive gesture based user identification system. "
+        "which of ten people picks up a game controller: its acceleration along z",
+        "J. Guna, I. Humar, M. Pogačnik: Intuitive gesture based user identification system. "
         "International conference on telecommunications and signal processing, 2012",
         _UCR,
     ),
     "BasicMotions": Bundled(
         "standing, walking, running, badminton: six channels of a watch",
-        "J. Clements, University of East Anglia, 2016 (students with a smart watch)",
+        "a project of four students with a smart watch, described in the archive only",
         _UEA,
     ),
     "JapaneseVowels": Bundled(
-        "nine speakers say two vowels: twelve channels, different lengths",
+        "which of nine men says two vowels: twelve channels, different lengths",
         "M. Kudo, J. Toyama, M. Shimbo: Multidimensional curve classification using "
-        "passing-through regions. Pattern Recognition Letters 20, 1999",
+        "passing-through regions. Pattern Recognition Letters 20(11-13), 1999",
         _UEA,
     ),
 }
