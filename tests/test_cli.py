@@ -22,6 +22,7 @@ from warplearn.catalogue import commands, estimator_class
 from warplearn.cli import (
     benching,
     common,
+    demo,
     drawing,
     playing,
     prediction,
@@ -611,7 +612,29 @@ def test_demo(tmp_path):
     again = run("demo", "-o", tmp_path / "demo.html")  # all is there already
     assert re.search(r"elastic features +0\.\d % +\d+ kB", again.stdout), again.stdout
     assert "samples" in again.stdout
-    assert "Start with ElasticFeatureClassifier" in again.stdout
+    assert "Fewest errors: elastic linear on ECG200 and ItalyPowerDemand" in again.stdout
+
+
+def test_the_conclusion_of_the_demo_follows_from_its_figures():
+    def told(**of_methods):
+        """Each method has errors on two data sets, a size and a time."""
+        rows = [
+            {"dataset": name, "method": method, "error": error, "model_bytes": size,
+             "decision_seconds": seconds, "fit_seconds": 0.0}
+            for method, (errors, size, seconds) in of_methods.items()
+            for name, error in zip(("A", "B"), errors, strict=True)
+        ]  # fmt: skip
+        return demo.conclusion(demo.figures_of(rows))
+
+    quick, slow = 2e-6, 1e-3
+    assert told(linear=((1, 5), 10, quick), features=((3, 2), 30, slow)) == (
+        "Fewest errors: linear on A, features on B; linear decides 500 to 500 times as fast as "
+        "features with a file of 33 to 33 % of its size, so take it wherever it errs as little."
+    )
+    worse = told(linear=((3, 5), 10, quick), features=((1, 2), 30, slow))
+    assert "features on A and B" in worse
+    assert worse.endswith("so take it where this matters more than errors.")
+    assert told(linear=((1, 1), 10, quick), features=((2, 2), 30, slow)).startswith("Linear has")
 
 
 def test_demo_of_a_stream():
