@@ -612,7 +612,7 @@ def test_demo(tmp_path):
     again = run("demo", "-o", tmp_path / "demo.html")  # all is there already
     assert re.search(r"elastic features +0\.\d % +\d+ kB", again.stdout), again.stdout
     assert "samples" in again.stdout
-    assert "Fewest errors: elastic linear on ECG200 and ItalyPowerDemand" in again.stdout
+    assert "elastic linear on ItalyPowerDemand" in " ".join(again.stdout.split())
 
 
 def test_the_conclusion_of_the_demo_follows_from_its_figures():
@@ -629,7 +629,7 @@ def test_the_conclusion_of_the_demo_follows_from_its_figures():
     quick, slow = 2e-6, 1e-3
     assert told(linear=((1, 5), 10, quick), features=((3, 2), 30, slow)) == (
         "Fewest errors: linear on A, features on B; linear decides 500 to 500 times as fast as "
-        "features with a file of 33 to 33 % of its size, so take it wherever it errs as little."
+        "features with a file of 33 to 33 % of its size, so take it where it comes within a point of the best, as on A."
     )
     worse = told(linear=((3, 5), 10, quick), features=((1, 2), 30, slow))
     assert "features on A and B" in worse

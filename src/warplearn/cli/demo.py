@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _BESIDE = ("1-NN DTW", "prototypes")
 _EXPLAINED, _LINEAR = "ECG200", "elastic linear"
 _CLASSES = {-1: "of an infarction", 1: "normal"}
+_NEAR = 1.0  # percentage points
 _TITLE = "warplearn demo: accuracy, size and speed on real data"
 
 
@@ -208,7 +209,16 @@ def conclusion(figures: dict[str, dict[str, Figures]]) -> str:
         return f"{faster} times as fast as {rival} with a file of {share} % of its size"
 
     winners = ", ".join(f"{method} on {_listed(names)}" for method, names in won.items())
-    where = "wherever it errs as little" if quick in won else "where this matters more than errors"
+    near = [
+        data
+        for data, methods in figures.items()
+        if methods[quick].error <= min(own.error for own in methods.values()) + _NEAR
+    ]
+    where = (
+        f"where it comes within a point of the best, as on {_listed(near)}"
+        if near
+        else "where this matters more than errors"
+    )
     return (
         f"Fewest errors: {winners}; {quick} decides {_listed(list(map(saved, rivals)))}, "
         f"so take it {where}."
