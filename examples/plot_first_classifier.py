@@ -2,7 +2,7 @@
 Which gesture is it? A first classifier
 =======================================
 
-GunPoint: where a hand is, from left to right, while it draws a gun, or only points a finger. The two
+GunPoint: where a hand is, from left to right, while it draws a gun or only points a finger. The two
 movements differ in details that come earlier or later in each recording. Nearest neighbours under
 dynamic time warping are the usual answer; random elastic features make fewer mistakes, with no
 parameter to set.

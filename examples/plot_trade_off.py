@@ -3,7 +3,7 @@ Accuracy, size and speed: which model?
 ======================================
 
 Four kinds of model on three data sets. Models to the left are smaller or quicker, models further
-down are more accurate. Where a linear model will do, nothing else is as small.
+down are more accurate. Where a linear model will do, nothing else decides as fast.
 """
 
 import pickle

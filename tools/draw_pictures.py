@@ -142,27 +142,50 @@ def lanes():
     save(figure, "lanes")
 
 
-def choosing():
-    """Which model for which wish."""
+def choosing(results):
+    """Which model for which wish, and what the demo measured of it."""
     wishes = [
-        ("fewest errors", "ElasticFeatureClassifier\nElasticFeatureRegressor", GREEN),
+        ("fewest errors", "ElasticFeatureClassifier\nElasticFeatureRegressor", GREEN,
+         "elastic features"),
         ("smallest, quickest,\nexplained, in a stream",
-         "ElasticLogisticRegression\nElasticLinearSVC", BLUE),
-        ("a network of your own", "warplearn.torch\nElasticMLPClassifier", "#7c3aed"),
-        ("labels by example", "DTWNeighborsClassifier\nElasticLVQClassifier", FAINT),
-        ("groups, typical series", "ElasticKMeans\nelastic_mean", "#b45309"),
+         "ElasticLogisticRegression\nElasticLinearSVC", BLUE, "elastic linear"),
+        ("labels by example", "DTWNeighborsClassifier\nNearestPrototypeClassifier", FAINT,
+         "1-NN DTW"),
+        ("a network of your own", "ElasticMLPClassifier\nwarplearn.torch", "#7c3aed", None),
+        ("events in a recording", "ElasticDetector\nElasticEarlyClassifier", RED, None),
+        ("groups, typical series", "ElasticKMeans\nelastic_mean", "#b45309", None),
     ]  # fmt: skip
-    figure, axis = plt.subplots(figsize=(9.6, 3.4), layout="constrained")
-    box(axis, 4.8, 3.0, "What do you need most?", INK, 2.6)
-    for index, (wish, models, colour) in enumerate(wishes):
+    rows = read_rows(results)
+    middle = 0.95 + 1.93 * (len(wishes) - 1) / 2
+    figure, axis = plt.subplots(figsize=(11.5, 3.7), layout="constrained")
+    box(axis, middle, 3.3, "What do you need most?", INK, 2.6)
+    for index, (wish, models, colour, method) in enumerate(wishes):
         x = 0.95 + 1.93 * index
-        axis.annotate("", (x, 2.12), (4.8, 2.72), arrowprops={"arrowstyle": "->", "color": FAINT})
-        box(axis, x, 1.8, wish, colour, 1.8)
-        axis.annotate("", (x, 0.72), (x, 1.45), arrowprops={"arrowstyle": "->", "color": FAINT})
-        axis.text(x, 0.4, models, ha="center", va="center", fontsize=8.5, family="monospace")
-    axis.set(xlim=(0, 9.6), ylim=(0, 3.4))
+        axis.annotate(
+            "", (x, 2.42), (middle, 3.02), arrowprops={"arrowstyle": "->", "color": FAINT}
+        )
+        box(axis, x, 2.1, wish, colour, 1.8)
+        axis.annotate("", (x, 1.1), (x, 1.75), arrowprops={"arrowstyle": "->", "color": FAINT})
+        axis.text(x, 0.85, models, ha="center", va="center", fontsize=8, family="monospace")
+        if method:
+            axis.text(x, 0.25, measured(rows, method), ha="center", va="center", color=INK,
+                      fontsize=8.5)  # fmt: skip
+    axis.set(xlim=(0, 2 * middle), ylim=(0, 3.7))
     axis.set_axis_off()
     save(figure, "choosing")
+
+
+def measured(rows, method):
+    """Errors, size and time of a decision of a method of the demo, over its data sets."""
+    errors, methods, _ = mean_errors(rows)
+    error = errors.mean(axis=0)[methods.index(method)]
+    own = [row for row in rows if row["method"] == method]
+    size, decision = (
+        float(np.exp(np.mean(np.log([row[key] for row in own]))))
+        for key in ("model_bytes", "decision_seconds")
+    )
+    rounded = float(f"{1e6 * decision:.2g}")
+    return f"{error:.1f} % errors, {size / 1e3:.0f} kB,\n{rounded:g} µs a decision"
 
 
 def box(axis, x, y, text, colour, width):
@@ -176,6 +199,7 @@ def box(axis, x, y, text, colour, width):
 if __name__ == "__main__":
     mpl.rcParams |= {"svg.hashsalt": "warplearn", "svg.fonttype": "path", "font.size": 10}
     FOLDER.mkdir(exist_ok=True)
-    overview(sys.argv[1])
-    for draw in (grid, matrix, lanes, choosing):
+    for draw in (overview, choosing):
+        draw(sys.argv[1])
+    for draw in (grid, matrix, lanes):
         draw()
