@@ -73,6 +73,8 @@ def info(
         del shown["n_test"]
     table = Table.grid(padding=(0, 2))
     for field, value in shown.items():
+        if value == "":
+            continue  # nothing is known, such as the citation of a file of one's own
         text = " to ".join(map(str, value)) if field == "lengths" else value
         table.add_row(field, ", ".join(text) if isinstance(text, tuple) else str(text))
     console().print(table)
