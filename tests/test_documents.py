@@ -23,7 +23,14 @@ ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 WITHOUT_CODE = {
     f"docs/{name}.md"
-    for name in ("background", "changelog", "extending", "features_measured", "guide", "ten_minutes")
+    for name in (
+        "background",
+        "changelog",
+        "extending",
+        "features_measured",
+        "guide",
+        "ten_minutes",
+    )
 }
 UNLISTED = {"warplearn.cli", "warplearn.averaging", "warplearn.sliding"}  # a program; parts
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
