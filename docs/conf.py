@@ -58,6 +58,9 @@ sphinx_gallery_conf = {
 html_theme = "pydata_sphinx_theme"
 html_title = "warplearn"
 html_show_sourcelink = False
+# Pages without pages below them have no use for a column of links to these.
+html_sidebars = {page: [] for page in ("getting_started", "choosing", "tutorials", "changelog")}
+toc_object_entries_show_parents = "hide"  # full names of methods do not fit beside the page
 html_theme_options = {
     "logo": {"text": "warplearn"},
     "navbar_align": "left",
