@@ -43,7 +43,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "download_all_examples": False,
-    "ignore_pattern": r"^(?!plot_|deep_network)",  # other scripts are no examples
+    "ignore_pattern": r"^(?!plot_|torch_network)",  # other scripts are no examples
     "remove_config_comments": True,
     "show_memory": False,
     "show_signature": False,
