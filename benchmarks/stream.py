@@ -225,7 +225,8 @@ def _compare(name: str, n_events: int) -> dict[str, _Row]:
     classes, codes = np.unique(train.y, return_inverse=True)
     recording = make_recording(train.X, codes, random_state=0)
     events = np.searchsorted(classes, test.y)
-    signal, events = make_recording(test.X, events, n_events=n_events, random_state=1)
+    count = min(n_events, len(events))
+    signal, events = make_recording(test.X, events, n_events=count, random_state=1)
     rows = {}
     for method, settings in _DETECTORS.items():
         detector = ElasticDetector(**settings, random_state=0)

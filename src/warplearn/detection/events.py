@@ -217,6 +217,6 @@ class Tracker:
     def close(self, rule: Rule, now: int) -> Peak:
         """Report the open event at a sample."""
         assert self.peak is not None
-        found = self.peak._replace(reported=now)
-        self.opened, self.peak, self.free_from = None, None, found.last + rule.refractory
-        return found
+        last, _, code, score = self.peak
+        self.opened, self.peak, self.free_from = None, None, last + rule.refractory
+        return Peak(last, now, code, score)
