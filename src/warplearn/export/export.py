@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
+from warplearn._kernels.drivers.slide import GROUP
 from warplearn.export.features import feature_program
 from warplearn.export.fixed import MOST_WEIGHT, FixedPoint
 from warplearn.export.linear import linear_program
@@ -197,8 +198,10 @@ def _smaller(model: Any) -> str:
 
 @_smaller.register(FeatureModel)
 def _(model: FeatureModel) -> str:
-    kept = f", it has {model.features_.n_filters_:,}" if model.features_ else ""
-    return f"drop filters with model.shrink(X, y, n_filters){kept}"
+    count = GROUP * sum(len(each.groups_) for each in model._transformers())
+    return (
+        f"drop filters and shapelets with model.shrink(X, y, n_filters), it has {count:,} of both"
+    )
 
 
 @_smaller.register(NearestPrototypeClassifier)
