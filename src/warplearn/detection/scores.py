@@ -43,7 +43,7 @@ class Steps(NamedTuple):
     def of(cls, window: int, stride: int | None, gated: bool) -> Steps:
         """The steps of windows of a length; by default a fraction of it."""
         size = max(1, window // _STRIDES[gated]) if stride is None else stride
-        return cls(size, np.arange(0, size, max(1, size // _CANDIDATES) if gated else size))
+        return cls(size, np.arange(0, size, -(-size // _CANDIDATES) if gated else size))
 
     @property
     def span(self) -> int:
