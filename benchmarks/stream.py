@@ -232,7 +232,7 @@ def _compare(name: str, n_events: int) -> dict[str, _Row]:
         detector = ElasticDetector(**settings, random_state=0)
         detector.fit(recording.signal.astype(np.float32), recording.events)
         single = signal.astype(np.float32)
-        rows[method] = _row(lambda d=detector, s=single: d.detect(s), signal, events, train, 4)
+        rows[method] = _row(lambda d=detector, s=single: d.detect(s), signal, events, train, 20)
     order = np.random.default_rng(0).permutation(len(codes))[:_TEMPLATES]
     templates = _Templates(train.X.values[order, :, 0].astype(np.float64), codes[order])
     threshold, exact = _threshold(templates, len(classes)), signal.astype(np.float64)

@@ -183,36 +183,33 @@ class Tracker:
 
     def follow(self, rule: Rule, scored: Scored) -> Iterator[Peak]:
         """Take the scores of the next windows."""
-        scores = scored.scores
-        high = np.flatnonzero(scores >= rule.threshold)
-        if self.opened is None and not len(high):
+        above = np.flatnonzero(scored.scores >= rule.threshold).tolist()
+        if self.opened is None and not above:
             return
         # Lists and `bisect`: numpy takes longer for one number than an event should.
-        above, below = high.tolist(), np.flatnonzero(scores < rule.release).tolist()
-        times, place = scored.last.tolist(), 0
+        below = np.flatnonzero(scored.scores < rule.release).tolist()
+        last, known, scores, codes = (column.tolist() for column in scored)
+        place = 0
         while True:
             if self.opened is None:
-                place = max(place, bisect_left(times, self.free_from))
+                place = max(place, bisect_left(last, self.free_from))
                 next_above = bisect_left(above, place)
                 if next_above == len(above):
                     return
                 place = above[next_above]
-                self.opened = times[place]
+                self.opened = last[place]
             next_below = bisect_left(below, place)
-            stop = below[next_below] if next_below < len(below) else len(times)
-            stop = min(stop, bisect_left(times, self.opened + rule.longest))
+            stop = below[next_below] if next_below < len(below) else len(last)
+            stop = min(stop, bisect_left(last, self.opened + rule.longest))
             if stop > place:
-                self._improve(scored, place + int(scores[place:stop].argmax()))
-            if stop == len(times):
+                best = max(scores[place:stop])
+                if self.peak is None or best > self.peak.score:
+                    at = scores.index(best, place)
+                    self.peak = Peak(last[at], -1, codes[at], best)
+            if stop == len(last):
                 return
             place = stop
-            yield self.close(rule, int(scored.known[stop]))
-
-    def _improve(self, scored: Scored, best: int) -> None:
-        """Take a better peak."""
-        score = float(scored.scores[best])
-        if self.peak is None or score > self.peak.score:
-            self.peak = Peak(int(scored.last[best]), -1, int(scored.codes[best]), score)
+            yield self.close(rule, known[stop])
 
     def close(self, rule: Rule, now: int) -> Peak:
         """Report the open event at a sample."""
