@@ -176,7 +176,8 @@ def _check(model: Any) -> None:
 @singledispatch
 def _program(model: Any, fixed: FixedPoint | None) -> Program:
     """The program of a model."""
-    inner = "; export its best_estimator_" if hasattr(model, "best_estimator_") else ""
+    parts = [name for name in ("best_estimator_", "model_", "gate_") if hasattr(model, name)]
+    inner = f"; export its {' and its '.join(parts)}" if parts else ""
     raise ValueError(
         f"{type(model).__name__} cannot be exported{inner}: linear models, networks, nearest "
         "prototypes, LVQ and feature models can"
