@@ -172,14 +172,14 @@ def linear(names: list[str]) -> None:
 
 def _models(X: np.ndarray, y: np.ndarray) -> dict[str, Any]:
     """A small model of each kind."""
-    features = ElasticFeatureClassifier(2000, random_state=0).fit(X, y)
+    features = ElasticFeatureClassifier(random_state=0).fit(X, y)  # with shapelets
     models = {
         "logistic": ElasticLogisticRegression(random_state=0),
         "network, 8 units": ElasticMLPClassifier(hidden_layer_sizes=(8,), random_state=0),
         "prototypes, 2 a class": NearestPrototypeClassifier(n_prototypes=2, random_state=0),
         "LVQ": ElasticLVQClassifier(random_state=0),
     }
-    shrunk = {f"features, {n} filters": features.shrink(X, y, n) for n in (256, 64)}
+    shrunk = {f"features, {n} filters and shapelets": features.shrink(X, y, n) for n in (256, 64)}
     return {**{kind: model.fit(X, y) for kind, model in models.items()}, **shrunk}
 
 

@@ -25,8 +25,8 @@ from warplearn import (
 )
 from warplearn._kernels.simd.target import TARGET
 from warplearn.datasets import make_recording
-from warplearn.detection.events import Labelled, Rule, Tracker, event_table
-from warplearn.detection.thresholds import Scored, choose_threshold
+from warplearn.detection.events import Labelled, Rule, Scored, Tracker, event_table
+from warplearn.detection.thresholds import choose_threshold
 
 # The defaults of the detector were chosen on the first six; the others were looked at afterwards.
 SETS = (
@@ -35,9 +35,12 @@ SETS = (
 )  # fmt: skip
 LENGTH, COLUMNS = 150, 15
 _TEMPLATES = 100  # training series that subsequence DTW looks for, at most
-_DETECTORS = {
-    "features": None,
-    "linear": ElasticLogisticRegression(random_state=0, max_iter=100),
+_DETECTORS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "linear": {
+        "estimator": ElasticLogisticRegression(random_state=0, max_iter=100),
+        "gate": None,
+    },
 }
 
 
@@ -94,10 +97,10 @@ def pushes() -> None:
     recording = make_recording(train.X, train.y, random_state=0)
     signal = make_recording(test.X, test.y, random_state=1).signal.astype(np.float32)
     detectors = {
-        f"ElasticDetector, {name}": ElasticDetector(estimator, random_state=0).fit(
+        f"ElasticDetector, {name}": ElasticDetector(**settings, random_state=0).fit(
             recording.signal.astype(np.float32), recording.events
         )
-        for name, estimator in _DETECTORS.items()
+        for name, settings in _DETECTORS.items()
     }
     print(f"  {'':<30s} {'streams':>8s} {'samples/s':>12s}   µs: median    99 %  99.9 %")
     for streams in (1, 16, 256):
@@ -163,7 +166,8 @@ def _matched(templates: _Templates, signal: np.ndarray, distances: Any) -> tuple
         found = distances(template, signal)
         nearer = found < best
         best[nearer], which[nearer] = found[nearer], i
-    return Scored(np.arange(len(signal)), -best, templates.codes[which]), which
+    times = np.arange(len(signal))
+    return Scored(times, times, -best, templates.codes[which]), which
 
 
 def _rule(length: int) -> Callable[[float], Rule]:
@@ -179,7 +183,7 @@ def _threshold(templates: _Templates, n_classes: int) -> float:
         other = templates.take(held_out)
         signal, events = make_recording(other.series, other.codes, random_state=2)
         scored, _ = _matched(templates.take(looked_for), signal, _tslearn)
-        parts.append(scored._replace(times=scored.times + at))
+        parts.append(scored._replace(last=scored.last + at, known=scored.known + at))
         truths.append((events["start"] + at, events["end"] + at, events["class"]))
         at += len(signal)
     pooled = Scored(*(np.concatenate(column) for column in zip(*parts, strict=True)))
@@ -195,7 +199,7 @@ def _subsequences(templates: _Templates, signal: np.ndarray, threshold: float, n
     length = templates.length
     scored, which = _matched(templates, signal, _tslearn)
     tracker, rule = Tracker(), _rule(length)(threshold)
-    peaks = list(tracker.follow(rule, *scored))
+    peaks = list(tracker.follow(rule, scored))
     if tracker.opened is not None:
         peaks.append(tracker.close(rule, len(signal) - 1))
     table = event_table(peaks, length, np.full(n_classes, length), np.arange(n_classes))
@@ -221,13 +225,14 @@ def _compare(name: str, n_events: int) -> dict[str, _Row]:
     classes, codes = np.unique(train.y, return_inverse=True)
     recording = make_recording(train.X, codes, random_state=0)
     events = np.searchsorted(classes, test.y)
-    signal, events = make_recording(test.X, events, n_events=n_events, random_state=1)
+    count = min(n_events, len(events))
+    signal, events = make_recording(test.X, events, n_events=count, random_state=1)
     rows = {}
-    for method, estimator in _DETECTORS.items():
-        detector = ElasticDetector(estimator, random_state=0)
+    for method, settings in _DETECTORS.items():
+        detector = ElasticDetector(**settings, random_state=0)
         detector.fit(recording.signal.astype(np.float32), recording.events)
         single = signal.astype(np.float32)
-        rows[method] = _row(lambda d=detector, s=single: d.detect(s), signal, events, train, 4)
+        rows[method] = _row(lambda d=detector, s=single: d.detect(s), signal, events, train, 20)
     order = np.random.default_rng(0).permutation(len(codes))[:_TEMPLATES]
     templates = _Templates(train.X.values[order, :, 0].astype(np.float64), codes[order])
     threshold, exact = _threshold(templates, len(classes)), signal.astype(np.float64)

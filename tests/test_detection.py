@@ -15,7 +15,7 @@ from warplearn import (
     NearestPrototypeClassifier,
 )
 from warplearn.detection import GapWarning, event_metrics
-from warplearn.detection.events import Rule, Tracker, read_events
+from warplearn.detection.events import Rule, Scored, Tracker, read_events
 from warplearn.detection.gaps import Stretches
 
 LENGTH = 24
@@ -45,8 +45,19 @@ def data():
 
 
 @pytest.fixture(scope="module")
-def detector(data):
-    return ElasticDetector(LINEAR, stride=1, random_state=0).fit(*data)
+def plain(data):
+    return ElasticDetector(LINEAR, gate=None, stride=1, random_state=0).fit(*data)
+
+
+@pytest.fixture(scope="module")
+def gated(data):
+    return ElasticDetector(LINEAR, random_state=0).fit(*data)
+
+
+@pytest.fixture(params=["plain", "gated"])
+def detector(request):
+    """With and without a gate that chooses windows."""
+    return request.getfixturevalue(request.param)
 
 
 @pytest.fixture(scope="module")
@@ -126,6 +137,44 @@ def test_class_durations(data):
     found = detector.detect(signal)
     durations = dict(zip(detector.classes_, detector.durations_, strict=True))
     assert [durations[c] for c in found["class"]] == (found["end"] - found["start"]).tolist()
+
+
+# --- The gate
+
+
+def naive_detection(detector, signal, stride):
+    """Score every window by gate and classifier, and take the best of each stride."""
+    values = detector.gate_.slide(signal)
+    decisions = detector.model_.slide(signal)
+    scores = decisions[:, 1:].max(axis=1) - decisions[:, 0]
+    rows = []
+    for begin in range(0, len(values), stride):
+        best = begin + int(values[begin : begin + stride].argmax())
+        passes = values[best] >= detector.gate_threshold_
+        known = min(begin + stride, len(values)) + LENGTH - 2
+        code = int(decisions[best, 1:].argmax())
+        rows.append((best + LENGTH - 1, known, scores[best] if passes else -np.inf, code))
+    scored = Scored(*(np.array(column) for column in zip(*rows, strict=True)))
+    rule = Rule(detector.threshold_, detector.threshold_, LENGTH // 2, LENGTH)
+    return naive_rule(rule, scored), np.isfinite(scored.scores).mean()
+
+
+def test_the_gate_chooses_and_rejects_windows(gated, test_signal):
+    ref, passed = naive_detection(gated, test_signal, LENGTH // 4)
+    found = gated.detect(test_signal)
+    assert len(found) >= len(ref) > 20  # one may be open at the end
+    assert found["start"].tolist()[: len(ref)] == [last + 1 - LENGTH for last, *_ in ref]
+    assert found["reported"].tolist()[: len(ref)] == [reported for _, reported, *_ in ref]
+    assert found["score"][: len(ref)] == pytest.approx([score for *_, score in ref])
+    assert 0.1 < passed < 0.4
+
+
+def test_an_event_at_the_end_is_found(gated, test_signal):
+    """Also if not all windows of the last stride are there."""
+    _, events = recording(1, n_events=30)
+    for end in range(events[4][1], events[4][1] + 6):
+        found = gated.detect(test_signal[:end])
+        assert abs(found[-1]["start"] - events[4][0]) <= 3
 
 
 # --- Fitted models
@@ -266,8 +315,12 @@ def test_gaps_are_named(detector, test_signal):
     broken[[300, 301]] = np.nan
     with pytest.warns(GapWarning, match=r"begins at sample 300: no window contains it"):
         found = detector.detect(broken)
-    before, after = detector.detect(test_signal[:300]), detector.detect(test_signal[302:])
-    assert found["start"].tolist() == [*before["start"], *(after["start"] + 302)]
+    stride = 6 if detector.stride is None else 1
+    before, after = (
+        detector.detect(test_signal[:300]),
+        detector.detect(test_signal[302 + -302 % stride :]),
+    )
+    assert found["start"].tolist() == [*before["start"], *(after["start"] + 302 + -302 % stride)]
     stream = detector.set_params(max_gap=1).stream()
     with pytest.warns(GapWarning, match="first 1 sample"):
         stream.push(broken[:400])
@@ -308,12 +361,12 @@ def test_a_detector_learns_from_a_recording_with_gaps(data):
 # --- The rule
 
 
-def naive_rule(rule, times, scores, codes):
+def naive_rule(rule, scored):
     """One score after the other."""
     found, opened, best, free = [], None, None, 0
-    for time, score, code in zip(times, scores, codes, strict=True):
+    for time, known, score, code in zip(*scored, strict=True):
         if opened is not None and (score < rule.release or time >= opened + rule.longest):
-            found.append((best[1], int(time), best[2], best[0]))
+            found.append((best[1], int(known), best[2], best[0]))
             opened, free = None, best[1] + rule.refractory
         if opened is None and score >= rule.threshold and time >= free:
             opened, best = time, (-np.inf,)
@@ -326,13 +379,13 @@ def naive_rule(rule, times, scores, codes):
 @pytest.mark.parametrize("hysteresis", [0.0, 0.5])
 def test_the_rule_is_the_same_in_packets(rng, size, hysteresis):
     scores = np.convolve(rng.normal(size=520), np.ones(21) / 4, "valid")
-    times, codes = np.arange(0, 1000, 2), rng.integers(0, 3, 500)
-    rule = Rule(0.8, 0.8 - hysteresis, 12, 30)
+    strides, codes = np.arange(0, 2000, 4), rng.integers(0, 3, 500)
+    scored = Scored(strides + rng.integers(0, 4, 500), strides + 3, scores, codes)
+    rule = Rule(0.8, 0.8 - hysteresis, 24, 60)
     tracker, found = Tracker(), []
     for i in range(0, 500, size):
-        part = slice(i, i + size)
-        found += [tuple(p) for p in tracker.follow(rule, times[part], scores[part], codes[part])]
-    assert found == naive_rule(rule, times, scores, codes)
+        found += [tuple(peak) for peak in tracker.follow(rule, scored.part(slice(i, i + size)))]
+    assert found == naive_rule(rule, scored)
     assert len(found) > 5
 
 
@@ -403,6 +456,8 @@ def test_saved_and_loaded(detector, test_signal, tmp_path):
         ("window_", 0, "window_ must be a positive integer"),
         ("background_", 7, "background_ must be"),
         ("dtype_", "int8", "dtype_ must be"),
+        ("gate_", 3, "gate_ must be an ElasticLogisticRegression or None, got 3"),
+        ("gate_threshold_", np.nan, "gate_threshold_ must be a number, got nan"),
     ],
 )
 def test_wrong_attributes_are_named(detector, test_signal, attribute, wrong, message):
@@ -421,6 +476,8 @@ def test_wrong_attributes_are_named(detector, test_signal, attribute, wrong, mes
         ({"window": 0}, "window must be a positive integer, got 0"),
         ({"stride": 1.5}, "stride must be a positive integer, got 1.5"),
         ({"normalize": "z"}, "normalize must be one of"),
+        ({"gate": 1.0}, "gate must be None or a share between 0 and 1, got 1.0"),
+        ({"gate": "linear"}, "gate must be None or a share between 0 and 1, got 'linear'"),
         ({"threshold": "best"}, "threshold must be a number or 'cv', got 'best'"),
         ({"threshold": np.nan}, "threshold must be a number or 'cv', got nan"),
         ({"hysteresis": -1}, "hysteresis must be a number from 0 to .*, got -1"),

@@ -242,6 +242,16 @@ CASES = {
         ElasticFeatureClassifier(400, poolings=("share", "max", "losses"), random_state=0),
         80,
     ),
+    "Shapelets": (
+        "GunPoint",
+        ElasticFeatureClassifier(200, n_shapelets=200, random_state=0),
+        64,
+    ),
+    "ShapeletsOfChannels": (
+        "BasicMotions",
+        ElasticFeatureClassifier(16, n_shapelets=400, random_state=0),
+        80,
+    ),
     "FeatureRegression": ("ECG200", ElasticFeatureRegressor(400, random_state=0), 64),
 }
 
@@ -261,7 +271,7 @@ def test_c_agrees_with_python(case, tmp_path):
         np.testing.assert_allclose(found[3], model.predict_proba(X), atol=1e-5)
 
 
-@pytest.mark.parametrize("case", ["Softmax", "Network", "LVQ", "ManyChannels"])
+@pytest.mark.parametrize("case", ["Softmax", "Network", "LVQ", "ShapeletsOfChannels"])
 def test_header_is_cpp_too(case, tmp_path):
     model, (X, _) = fitted(case)
     as_c, as_cpp = (
@@ -357,7 +367,7 @@ int main(void)
     ("case", "numbers"),
     [
         ("Logistic", "float32"), ("SVM", "int16"), ("Softmax", "int8"), ("Network", "float32"),
-        ("Vowels", "float32"), ("ManyChannels", "float32"),
+        ("Vowels", "float32"), ("ManyChannels", "float32"), ("ShapeletsOfChannels", "float32"),
     ],
 )  # fmt: skip
 def test_header_says_its_size_and_refuses_bad_samples(case, numbers, tmp_path):
@@ -461,6 +471,7 @@ int main(void)
     [
         ("Logistic", "float32"), ("Logistic", "int16"), ("Softmax", "int8"), ("Network", "float32"),
         ("Vowels", "float32"), ("LVQ", "float32"), ("ManyChannels", "float32"),
+        ("Shapelets", "float32"),
     ],
 )  # fmt: skip
 def test_on_an_emulated_cortex_m4(case, numbers):
@@ -506,14 +517,11 @@ def test_parameters_that_cannot_be_exported(case, parameters, message):
         (DTWNeighborsClassifier(), "DTWNeighborsClassifier cannot be exported"),
         (
             ElasticFeatureClassifier(4000, n_shapelets=0, random_state=0),
-            r"max_bytes=100,000: drop filters with model.shrink\(X, y, n_filters\), it has 4,000",
-        ),
-        (
-            ElasticFeatureClassifier(16, n_shapelets=16, random_state=0),
-            "shapelets cannot be exported: fit the model with n_shapelets=0",
+            r"max_bytes=100,000: drop filters and shapelets with model.shrink\(X, y, n_filters\), it "
+            "has 4,000 of both",
         ),
     ],
-    ids=["neighbors", "features", "shapelets"],
+    ids=["neighbors", "features"],
 )
 def test_models_that_cannot_be_exported(model, message):
     X, y = loaded("ItalyPowerDemand", "train")

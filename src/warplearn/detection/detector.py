@@ -18,22 +18,19 @@ from warplearn.base import (
     check_array_of,
     check_fitted_array,
     check_fitted_count,
-    check_labels,
     check_not_negative,
 )
 from warplearn.detection.events import Labelled, Rule, Table, read_events
 from warplearn.detection.gaps import warn_of_gap
 from warplearn.detection.metrics import event_metrics
 from warplearn.detection.online import Detection, DetectionStream
-from warplearn.detection.scores import Readout
+from warplearn.detection.scores import Gate, Scorer, Steps
 from warplearn.detection.thresholds import choose_threshold, out_of_fold
-from warplearn.detection.training import Examples, assemble, train
+from warplearn.detection.training import Examples, Trained, assemble, train
 from warplearn.features import ElasticFeatureClassifier
-from warplearn.series.collection import SeriesCollection
-from warplearn.series.convert import FloatArray
+from warplearn.linear_model import ElasticLogisticRegression
 from warplearn.series.numbers import check_count
 from warplearn.series.windows import check_normalize, chunks_of, read_recording
-from warplearn.sliding import Slides
 
 __all__ = ["ElasticDetector"]
 
@@ -52,13 +49,20 @@ class ElasticDetector(CheckedState, BaseEstimator):
     Parameters
     ----------
     estimator : classifier, optional
-        With a `decision_function`; by default an `ElasticFeatureClassifier` of 128 filters on the
-        raw series and its differences.  An elastic linear classifier is several times as fast and
-        smaller, and finds less.  `from_model` takes a model that is fitted.
+        With a `decision_function`; by default an `ElasticFeatureClassifier` of 256 filters on the
+        raw series and its differences.  An elastic linear classifier is smaller, and finds less.
+        `from_model` takes a model that is fitted.
+    gate : float or None, default=0.2
+        A small elastic linear model, the gate, chooses one window of each stride, and the
+        classifier looks at this share of them.  The share is that in the training recording.  It
+        is exceeded if more than one event in twenty would be rejected there.  None: the
+        classifier looks at the first window of each stride, which is better if it is an elastic
+        linear classifier itself.
     window : int, optional
         Samples of a window, by default the median duration of the events.
     stride : int, optional
-        Samples from one window to the next, by default an eighth of a window.
+        Samples from one window to the next; one of each stride is scored.  By default a quarter
+        of a window, without a gate an eighth.
     normalize : {"window", "none"}, default="window"
         Whether each channel of each window is given mean 0 and deviation 1.
     threshold : float or "cv", default="cv"
@@ -81,6 +85,10 @@ class ElasticDetector(CheckedState, BaseEstimator):
     ----------
     model_ : classifier
         The classifier of windows.
+    gate_ : ElasticLogisticRegression or None
+        The gate, if there is one.
+    gate_threshold_ : float
+        The decision value of the gate from which on windows pass; minus infinity without a gate.
     classes_ : array
         The classes of events, sorted.
     threshold_ : float
@@ -118,6 +126,7 @@ class ElasticDetector(CheckedState, BaseEstimator):
 
     estimator: Any = None
     _: KW_ONLY
+    gate: float | None = 0.2
     window: int | None = None
     stride: int | None = None
     normalize: str = "window"
@@ -148,11 +157,12 @@ class ElasticDetector(CheckedState, BaseEstimator):
             the difference of the best class to the second best.
         **parameters
             Of the detector; `window` is by default the length of the longest training series.
+            There is no gate.
         """
         check_is_fitted(model)
         if not hasattr(model, "decision_function"):
             raise ValueError(f"model must have a decision_function, got {type(model).__name__}")
-        detector = cls(estimator=model, threshold=threshold, **parameters)
+        detector = cls(estimator=model, threshold=threshold, **{"gate": None, **parameters})
         detector._check_parameters()
         if isinstance(threshold, str):
             raise ValueError(f"threshold must be a number for a fitted model, got {threshold!r}")
@@ -166,16 +176,20 @@ class ElasticDetector(CheckedState, BaseEstimator):
         window = model.n_features_in_ if detector.window is None else detector.window
         weights = getattr(model, "coef_", getattr(model, "prototypes_", None))
         single = isinstance(weights, np.ndarray) and weights.dtype == np.float32
-        detector._adopt(model, events, int(window), np.full(len(events), int(window)), code)
+        durations = np.full(len(events), int(window))
+        detector._adopt(Trained(model, None), events, int(window), durations, code)
         detector.n_channels_in_ = model.n_channels_in_
         detector.dtype_ = "float32" if single else "float64"
         detector.threshold_ = float(threshold)
         return detector
 
     def _adopt(
-        self, model: Any, classes: NDArray[Any], window: int, durations: Any, background: int
+        self, trained: Trained, classes: NDArray[Any], window: int, durations: Any, background: int
     ) -> None:
-        self.model_, self.classes_, self.window_ = model, classes, window
+        self.model_, self.classes_, self.window_ = trained.model, classes, window
+        gate: Gate | None = trained.gate
+        self.gate_: Any = None if gate is None else gate.model
+        self.gate_threshold_ = -np.inf if gate is None else gate.threshold
         self.n_features_in_ = window
         self.durations_, self.background_ = np.asarray(durations, np.int64), background
 
@@ -203,7 +217,7 @@ class ElasticDetector(CheckedState, BaseEstimator):
             if gone.any():
                 warn_of_gap(int(gone.argmax()), None, 0)
         else:
-            samples, events = _assembled(X, y, background, rng)
+            samples, events = assemble(X, y, background, rng)
         if not len(events.start):
             raise ValueError("y must have at least one event, got none")
         classes, labels = np.unique(events.label, return_inverse=True)
@@ -211,9 +225,11 @@ class ElasticDetector(CheckedState, BaseEstimator):
         window = int(np.median(lengths)) if self.window is None else int(self.window)
         examples = Examples.of(samples, events, labels + 1, window, self.normalize)
         estimator = _default_estimator() if self.estimator is None else self.estimator
+        steps = self._steps(window, self.gate is not None)
         if isinstance(self.threshold, str):  # "cv"
-            stride = self._stride(window)
-            scored = out_of_fold(estimator, examples, events, self.cv, self.mining, stride, rng)
+            scored = out_of_fold(
+                estimator, examples, events, self.cv, self.mining, self.gate, steps, rng
+            )
             truth = Labelled(events.start, events.end, labels)
             durations = _durations(lengths, labels, len(classes))
             threshold, self.cv_f1_ = choose_threshold(
@@ -221,20 +237,21 @@ class ElasticDetector(CheckedState, BaseEstimator):
             )
         else:
             threshold = float(self.threshold)
-        model = train(estimator, examples, np.ones(len(examples.starts), bool), self.mining, rng)
-        unseen = np.setdiff1d(labels + 1, model.classes_)
+        every = np.ones(len(examples.starts), bool)
+        trained = train(estimator, examples, every, self.mining, self.gate, steps, rng)
+        unseen = np.setdiff1d(labels + 1, trained.model.classes_)
         if len(unseen):
             raise ValueError(
                 f"y has no event of class {classes[unseen[0] - 1]!r} with a whole window of "
                 f"{window} samples around it, without gaps"
             )
-        self._adopt(model, classes, window, _durations(lengths, labels, len(classes)), 0)
+        self._adopt(trained, classes, window, _durations(lengths, labels, len(classes)), 0)
         self.n_channels_in_, self.dtype_ = samples.shape[1], str(samples.dtype)
         self.threshold_ = threshold
         return self
 
-    def _stride(self, window: int) -> int:
-        return max(1, window // 8) if self.stride is None else int(self.stride)
+    def _steps(self, window: int, gated: bool) -> Steps:
+        return Steps.of(window, None if self.stride is None else int(self.stride), gated)
 
     def _rule(self, threshold: float, window: int) -> Rule:
         refractory = window // 2 if self.refractory is None else int(self.refractory)
@@ -287,16 +304,12 @@ class ElasticDetector(CheckedState, BaseEstimator):
         check_is_fitted(self, "model_")
         self._check_parameters()
         self._check_state()
-        model = self.model_
-        decide = (
-            model.decider(self.window_) if isinstance(model, Slides) else model.decision_function
-        )
+        gate = None if self.gate_ is None else Gate(self.gate_, self.gate_threshold_)
         return Detection(
-            decide,
-            Readout.of(len(model.classes_), self.background_),
+            Scorer.of(self.model_, self.background_, gate, self.window_),
             self._rule(self.threshold_, self.window_),
             self.window_,
-            self._stride(self.window_),
+            self._steps(self.window_, gate is not None),
             int(self.max_gap),
             self.n_channels_in_,
             self.normalize,
@@ -317,6 +330,9 @@ class ElasticDetector(CheckedState, BaseEstimator):
             value = getattr(self, name)
             if not (value is None and name in ("window", "stride", "refractory")):
                 check_count(value, name, least)
+        share: Any = self.gate
+        if share is not None and not (isinstance(share, float) and 0 < share < 1):
+            raise ValueError(f"gate must be None or a share between 0 and 1, got {share!r}")
         check_normalize(self.normalize)
         check_not_negative(self, "hysteresis")
         given: Any = self.threshold
@@ -334,6 +350,7 @@ class ElasticDetector(CheckedState, BaseEstimator):
             model._check_state(whole)
         for name in ("window_", "n_channels_in_"):
             check_fitted_count(self, name)
+        self._check_gate(whole)
         background = getattr(self, "background_", None)
         n_classes = len(model.classes_)
         if not isinstance(background, int) or not -1 <= background < n_classes:
@@ -350,11 +367,25 @@ class ElasticDetector(CheckedState, BaseEstimator):
         if self.n_channels_in_ != model.n_channels_in_:
             raise ValueError(f"n_channels_in_ must be that of model_, got {self.n_channels_in_}")
 
+    def _check_gate(self, whole: bool) -> None:
+        gate, least = getattr(self, "gate_", None), getattr(self, "gate_threshold_", None)
+        if not isinstance(least, float) or np.isnan(least):
+            raise ValueError(f"gate_threshold_ must be a number, got {least!r}")
+        if gate is None:
+            return
+        if not isinstance(gate, ElasticLogisticRegression):
+            raise ValueError(f"gate_ must be an ElasticLogisticRegression or None, got {gate!r}")
+        gate._check_state(whole)
+        if len(gate.classes_) != 2 or gate.n_channels_in_ != self.n_channels_in_:
+            raise ValueError("gate_ must have two classes and n_channels_in_ channels")
+        if gate.n_features_in_ < self.window_:
+            raise ValueError(f"gate_ must take windows of {self.window_}, got {gate!r}")
+
 
 def _default_estimator() -> Any:
     """Few filters, and no second differences, which are mostly noise in a recording."""
     representations = ("raw", "differences")
-    return ElasticFeatureClassifier(128, representations=representations, random_state=0)
+    return ElasticFeatureClassifier(256, representations=representations, random_state=0)
 
 
 def _durations(
@@ -363,20 +394,3 @@ def _durations(
     """The median duration of each class."""
     of_class = [np.median(lengths[labels == code]) for code in range(n_classes)]
     return np.array(of_class).astype(np.int64)
-
-
-def _assembled(
-    X: Any, y: Any, background: Any, rng: np.random.RandomState
-) -> tuple[FloatArray, Labelled]:
-    """A recording made of series and background, and its events."""
-    series = SeriesCollection.of(X)
-    labels = check_labels(series, y)
-    between = read_recording(background, "background")
-    if between.shape[1] != series.n_channels:
-        raise ValueError(
-            f"background must have {series.n_channels} channel(s), as the series X, got "
-            f"{between.shape[1]}"
-        )
-    order = rng.permutation(len(series))
-    samples, start, end = assemble(series[order], between.astype(series.dtype), rng)
-    return samples, Labelled(start, end, labels[order])

@@ -7,6 +7,7 @@ also `score` and `reported`.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -14,7 +15,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Labelled", "Peak", "Rule", "Tracker", "columns_of", "event_table", "read_events"]
+__all__ = [
+    "Labelled",
+    "Peak",
+    "Rule",
+    "Scored",
+    "Tracker",
+    "columns_of",
+    "event_table",
+    "read_events",
+]
 
 Table = NDArray[np.void]
 
@@ -34,6 +44,30 @@ class Peak(NamedTuple):
     reported: int
     code: int
     score: float
+
+
+class Scored(NamedTuple):
+    """Scores of windows of one stream, in the order of time.
+
+    Attributes
+    ----------
+    last : array (windows,)
+        The last sample of each window.
+    known : array (windows,)
+        The sample after which the score is known.
+    scores : array (windows,)
+    codes : array (windows,)
+        Numbers of classes, from 0.
+    """
+
+    last: NDArray[np.int64]
+    known: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    codes: NDArray[np.int64]
+
+    def part(self, which: Any) -> Scored:
+        """Some of the windows."""
+        return Scored(*(column[which] for column in self))
 
 
 def columns_of(events: Any, name: str) -> list[Any]:
@@ -114,12 +148,12 @@ def event_table(
     columns: list[Any] = [("start", np.int64), ("end", np.int64), ("class", classes.dtype)]
     columns += [("score", np.float64), ("reported", np.int64)]
     table = np.empty(len(peaks), columns if streams is None else [("stream", np.int64), *columns])
-    for row, peak in zip(table, peaks, strict=True):
-        duration = int(durations[peak.code])
-        start = peak.last + 1 - window + (window - duration) // 2
-        row["start"], row["end"] = max(0, start), start + duration
-        row["class"], row["score"] = classes[peak.code], peak.score
-        row["reported"] = peak.reported
+    if peaks:
+        last, reported, codes, scores = (np.array(column) for column in zip(*peaks, strict=True))
+        duration = durations[codes]
+        start = last + 1 - window + (window - duration) // 2
+        table["start"], table["end"] = np.maximum(0, start), start + duration
+        table["class"], table["score"], table["reported"] = classes[codes], scores, reported
     if streams is not None:
         table["stream"] = streams
     return table
@@ -147,48 +181,39 @@ class Tracker:
     free_from: int = 0
     peak: Peak | None = None
 
-    def follow(
-        self,
-        rule: Rule,
-        times: NDArray[np.int64],
-        scores: NDArray[Any],
-        codes: NDArray[Any],
-    ) -> Iterator[Peak]:
-        """Take the scores and classes of windows that end with the samples `times`, ascending."""
-        if self.opened is None and not bool((scores >= rule.threshold).any()):
+    def follow(self, rule: Rule, scored: Scored) -> Iterator[Peak]:
+        """Take the scores of the next windows."""
+        above = np.flatnonzero(scored.scores >= rule.threshold).tolist()
+        if self.opened is None and not above:
             return
-        above, below = np.flatnonzero(scores >= rule.threshold), None
+        # Lists and `bisect`: numpy takes longer for one number than an event should.
+        below = np.flatnonzero(scored.scores < rule.release).tolist()
+        last, known, scores, codes = (column.tolist() for column in scored)
         place = 0
         while True:
             if self.opened is None:
-                place = max(place, int(np.searchsorted(times, self.free_from)))
-                next_above = int(np.searchsorted(above, place))
+                place = max(place, bisect_left(last, self.free_from))
+                next_above = bisect_left(above, place)
                 if next_above == len(above):
                     return
-                place = int(above[next_above])
-                self.opened = int(times[place])
-            if below is None:
-                below = np.flatnonzero(scores < rule.release)
-            next_below = int(np.searchsorted(below, place))
-            stop = int(below[next_below]) if next_below < len(below) else len(scores)
-            stop = min(stop, int(np.searchsorted(times, self.opened + rule.longest)))
-            self._improve(times[place:stop], scores[place:stop], codes[place:stop])
-            if stop == len(scores):
+                place = above[next_above]
+                self.opened = last[place]
+            next_below = bisect_left(below, place)
+            stop = below[next_below] if next_below < len(below) else len(last)
+            stop = min(stop, bisect_left(last, self.opened + rule.longest))
+            if stop > place:
+                best = max(scores[place:stop])
+                if self.peak is None or best > self.peak.score:
+                    at = scores.index(best, place)
+                    self.peak = Peak(last[at], -1, codes[at], best)
+            if stop == len(last):
                 return
             place = stop
-            yield self.close(rule, int(times[stop]))
-
-    def _improve(self, times: Any, scores: Any, codes: Any) -> None:
-        """Take a better peak."""
-        if not len(scores):
-            return
-        best = int(scores.argmax())
-        if self.peak is None or scores[best] > self.peak.score:
-            self.peak = Peak(int(times[best]), -1, int(codes[best]), float(scores[best]))
+            yield self.close(rule, known[stop])
 
     def close(self, rule: Rule, now: int) -> Peak:
         """Report the open event at a sample."""
         assert self.peak is not None
-        found = self.peak._replace(reported=now)
-        self.opened, self.peak, self.free_from = None, None, found.last + rule.refractory
-        return found
+        last, _, code, score = self.peak
+        self.opened, self.peak, self.free_from = None, None, last + rule.refractory
+        return Peak(last, now, code, score)

@@ -7,16 +7,15 @@ So `ElasticDetector.detect` is a stream too, with a large buffer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from warplearn.detection.events import Peak, Rule, Table, Tracker, event_table
+from warplearn.detection.events import Peak, Rule, Scored, Table, Tracker, event_table
 from warplearn.detection.gaps import Stretches, warn_of_gap
-from warplearn.detection.scores import Readout
-from warplearn.series.collection import SeriesCollection
+from warplearn.detection.scores import Scorer, Steps
 from warplearn.series.convert import FloatArray, to_floats
 from warplearn.series.numbers import check_count, check_numbers, usable
 from warplearn.series.windows import WindowSource
@@ -24,19 +23,16 @@ from warplearn.series.windows import WindowSource
 __all__ = ["Detection", "DetectionStream"]
 
 
-Decide = Callable[[SeriesCollection], NDArray[Any]]
-
-
 class Detection(NamedTuple):
     """All that a stream needs of a detector.
 
     Attributes
     ----------
-    decide : callable
-        Decision values of windows.
-    readout : Readout
+    scorer : Scorer
+        Scores of windows.
     rule : Rule
-    window, stride, max_gap, n_channels : int
+    window, max_gap, n_channels : int
+    steps : Steps
     normalize : str
     dtype : dtype
         What samples are computed in.
@@ -45,17 +41,36 @@ class Detection(NamedTuple):
     durations : array (classes,)
     """
 
-    decide: Decide
-    readout: Readout
+    scorer: Scorer
     rule: Rule
     window: int
-    stride: int
+    steps: Steps
     max_gap: int
     n_channels: int
     normalize: str
     dtype: np.dtype[np.floating[Any]]
     classes: NDArray[Any]
     durations: NDArray[np.int64]
+
+
+class Cut(NamedTuple):
+    """Where a break or the end cuts a stride short.
+
+    Attributes
+    ----------
+    stream : int
+    last : int
+        The last sample before it.
+    known : int
+        The sample after which it is known.
+    age : int
+        Samples since the break before.
+    """
+
+    stream: int
+    last: int
+    known: int
+    age: int
 
 
 class DetectionStream:
@@ -79,13 +94,16 @@ class DetectionStream:
     n_gaps : array (streams,)
         Gaps so far.
     scores : array (streams,)
-        The latest score of each stream; NaN before the first window and after a break.
+        The latest score of each stream; NaN before the first window and after a break, and minus
+        infinity for a window that the gate rejects.
     """
 
     def __init__(self, detection: Detection, n_streams: int = 1, room: int = 256) -> None:
         self.n_streams, self._detection = check_count(n_streams, "n_streams"), detection
-        self._kept = detection.window - 1
-        shape = (self.n_streams, self._kept + max(room, detection.window), detection.n_channels)
+        # A stride is decided on when the last window that may be chosen is there.
+        self._whole = detection.window + detection.steps.span
+        self._kept = self._whole - 1
+        shape = (self.n_streams, self._kept + max(room, self._whole), detection.n_channels)
         self._buffer = np.zeros(shape, detection.dtype)
         self._nothing = event_table(
             [], detection.window, detection.durations, detection.classes, []
@@ -141,10 +159,13 @@ class DetectionStream:
 
     def flush(self) -> Table:
         """Report events that are open, as if the streams had ended."""
-        found = []
-        for stream in np.flatnonzero(self._open):
-            peak = self._trackers[stream].close(self._detection.rule, self.n_samples - 1)
-            found.append((int(stream), peak))
+        now, age = self.n_samples - 1, self._stretches.age
+        rest = [Cut(stream, now, now, int(age[stream])) for stream in range(self.n_streams)]
+        nothing = np.empty(0, np.int64)
+        stream, scored = self._with_unfinished(nothing, self._scored(nothing, nothing), rest)
+        found = self._follow(age[:, None], np.array([now]), stream, scored)
+        for s in np.flatnonzero(self._open):
+            found.append((int(s), self._trackers[s].close(self._detection.rule, now)))
         self._open[:] = False
         return self._table(found)
 
@@ -179,11 +200,20 @@ class DetectionStream:
             kept = min(self._kept, self._end)
             self._buffer[:, :kept] = self._buffer[:, self._end - kept : self._end]
             self._end = kept
-        ages = self._stretches.grow(size) if usable(packet) else self._fill(packet)
-        self._buffer[:, self._end : self._end + size] = packet
+        age, cuts = self._stretches.age, list[Cut]()
         times = np.arange(self.n_samples, self.n_samples + size)
+        if usable(packet):
+            ages = self._stretches.grow(size)
+        else:
+            ages = self._fill(packet)
+            before = np.column_stack([age, ages[:, :-1]])
+            cuts = [
+                Cut(int(s), int(times[at]) - 1, int(times[at]), int(before[s, at]))
+                for s, at in np.argwhere((ages == 0) & (before > 0))
+            ]
+        self._buffer[:, self._end : self._end + size] = packet
         self._end, self.n_samples = self._end + size, self.n_samples + size
-        return self._decide(ages, times)
+        return self._decide(ages, times, cuts)
 
     def _fill(self, packet: FloatArray) -> NDArray[np.int64]:
         """Fill gaps of a packet, in place, and warn of them."""
@@ -193,54 +223,109 @@ class DetectionStream:
             warn_of_gap(self.n_samples + int(at), where, self._detection.max_gap)
         return ages
 
-    def _decide(self, ages: NDArray[np.int64], times: NDArray[np.int64]) -> list[Any]:
-        """Score the windows that end with some of the latest samples, and follow the scores."""
-        window, stride = self._detection.window, self._detection.stride
-        due = np.arange(-int(times[0] - window + 1) % stride, len(times), stride)
-        stream, place = np.nonzero(ages[:, due] >= window)
-        at = due[place]
-        scores, codes = np.empty(0), np.empty(0, np.int64)
-        if len(stream):
-            first = self._end - len(times) - window + 1
-            starts = stream * self._buffer.shape[1] + first + at
-            flat = self._buffer.reshape(-1, self._buffer.shape[2])
-            source = WindowSource(flat, starts, window, self._detection.normalize)
-            decisions = self._detection.decide(SeriesCollection.of_windows(source))
-            scores, codes = self._detection.readout.scores(decisions)
-        elif not self._open.any():
-            self.scores[ages[:, -1] < window] = np.nan
+    def _decide(
+        self, ages: NDArray[np.int64], times: NDArray[np.int64], cuts: list[Cut]
+    ) -> list[tuple[int, Peak]]:
+        """Score windows of strides that end with some of the latest samples; follow the scores."""
+        whole, stride = self._whole, self._detection.steps.stride
+        due = np.arange(-int(times[0] - whole + 1) % stride, len(times), stride)
+        stream, place = np.nonzero(ages[:, due] >= whole)
+        if not len(stream) and not cuts and not self._open.any():
+            self.scores[ages[:, -1] < self._detection.window] = np.nan
             return []
-        return self._follow(ages, times, stream, at, scores, codes)
+        scored = self._scored(stream, times[due[place]])
+        if cuts:
+            stream, scored = self._with_unfinished(stream, scored, cuts)
+        return self._follow(ages, times, stream, scored)
+
+    def _scored(
+        self,
+        stream: NDArray[np.int64],
+        ends: NDArray[np.int64],
+        offsets: NDArray[np.int64] | None = None,
+    ) -> Scored:
+        """Choose and score windows; of each stride the last one ends with a sample of `ends`.
+
+        Parameters
+        ----------
+        stream : array (strides,)
+            Their streams, ascending.
+        ends : array (strides,)
+        offsets : array (candidates,), optional
+            Where the windows of a stride begin, if not all of them are there.
+        """
+        window = self._detection.window
+        offsets = self._detection.steps.offsets if offsets is None else offsets
+        last = ends[:, None] - offsets[-1] + offsets
+        if not len(stream):
+            return Scored(ends, ends, np.empty(0), np.empty(0, np.int64))
+        first = self._end - self.n_samples + 1 - window + stream * self._buffer.shape[1]
+        flat = self._buffer.reshape(-1, self._buffer.shape[2])
+        source = WindowSource(
+            flat, (first[:, None] + last).ravel(), window, self._detection.normalize
+        )
+        chosen, scores, codes = self._detection.scorer.best(source, len(offsets))
+        return Scored(last[np.arange(len(last)), chosen], ends, scores, codes)
+
+    def _with_unfinished(
+        self, stream: NDArray[np.int64], scored: Scored, cuts: list[Cut]
+    ) -> tuple[NDArray[np.int64], Scored]:
+        """Add strides that a break or the end cuts short, as far as their windows are there.
+
+        Parameters
+        ----------
+        stream, scored
+            Of whole strides.
+        cuts : list of Cut
+        """
+        steps, window = self._detection.steps, self._detection.window
+        streams, parts = [stream], [scored]
+        for cut in cuts:
+            behind = (cut.last + 1 - window) % steps.stride
+            if behind >= steps.span or cut.age < window + behind:
+                continue  # the stride is whole, or does not begin after the break before
+            offsets = steps.offsets[steps.offsets <= behind]
+            end = np.array([cut.last - behind + offsets[-1]])
+            streams.append(np.array([cut.stream]))
+            part = self._scored(streams[-1], end, offsets)
+            parts.append(part._replace(known=np.array([cut.known])))
+        every = np.concatenate(streams)
+        merged = Scored(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+        order = np.lexsort((merged.known, every))
+        return every[order], merged.part(order)
 
     def _follow(
-        self, ages: Any, times: Any, stream: Any, at: Any, scores: Any, codes: Any
+        self,
+        ages: NDArray[np.int64],
+        times: NDArray[np.int64],
+        stream: NDArray[np.int64],
+        scored: Scored,
     ) -> list[tuple[int, Peak]]:
         """Events that end with these scores; those of a stream lie side by side."""
         rule, found = self._detection.rule, list[tuple[int, Peak]]()
         bounds = np.searchsorted(stream, np.arange(self.n_streams + 1))
         ends = bounds[1:][bounds[1:] > bounds[:-1]] - 1
-        self.scores[stream[ends]] = scores[ends]
+        self.scores[stream[ends]] = scored.scores[ends]
         self.scores[ages[:, -1] < self._detection.window] = np.nan
         high = np.zeros(self.n_streams, bool)
-        high[stream[scores >= rule.threshold]] = True
+        high[stream[scored.scores >= rule.threshold]] = True
         for s in np.flatnonzero(self._open | high):
-            own = slice(int(bounds[s]), int(bounds[s + 1]))
-            columns = times[at[own]], scores[own], codes[own]
+            own = scored.part(slice(int(bounds[s]), int(bounds[s + 1])))
             breaks = times[(ages[s] == 0) & (np.append(1, ages[s, :-1]) > 0)]
-            found += [(int(s), peak) for peak in self._followed(int(s), columns, breaks)]
+            found += [(int(s), peak) for peak in self._followed(int(s), own, breaks)]
         return found
 
-    def _followed(self, stream: int, columns: Any, breaks: NDArray[np.int64]) -> Iterator[Peak]:
+    def _followed(self, stream: int, scored: Scored, breaks: NDArray[np.int64]) -> Iterator[Peak]:
         """Events of one stream that end with its latest scores, or where it breaks."""
         tracker, rule = self._trackers[stream], self._detection.rule
         begin = 0
         for pause in breaks:
-            end = int(np.searchsorted(columns[0], pause))
-            yield from tracker.follow(rule, *(column[begin:end] for column in columns))
+            end = int(np.searchsorted(scored.known, pause, side="right"))
+            yield from tracker.follow(rule, scored.part(slice(begin, end)))
             begin = end
             if tracker.opened is not None:
                 yield tracker.close(rule, int(pause))
-        yield from tracker.follow(rule, *(column[begin:] for column in columns))
+        yield from tracker.follow(rule, scored.part(slice(begin, None)))
         self._open[stream] = tracker.opened is not None
 
     def _table(self, found: list[tuple[int, Peak]]) -> Table:

@@ -8,28 +8,20 @@ whole recording, and every threshold can be tried on them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from warplearn.detection.events import Labelled, Rule, Tracker, event_table
+from warplearn.detection.events import Labelled, Rule, Scored, Tracker, event_table
 from warplearn.detection.metrics import event_metrics
-from warplearn.detection.scores import Readout
+from warplearn.detection.scores import Steps
 from warplearn.detection.training import Examples, train
 
-__all__ = ["Scored", "choose_threshold", "out_of_fold"]
+__all__ = ["choose_threshold", "out_of_fold"]
 
 _THRESHOLDS = 100  # that are tried
-
-
-class Scored(NamedTuple):
-    """Scores and classes (codes from 0) of windows that end with the samples `times`."""
-
-    times: NDArray[np.int64]
-    scores: NDArray[np.float64]
-    codes: NDArray[np.int64]
 
 
 def out_of_fold(
@@ -38,7 +30,8 @@ def out_of_fold(
     events: Labelled,
     cv: int,
     mining: int,
-    stride: int,
+    gate: float | None,
+    steps: Steps,
     rng: np.random.RandomState,
 ) -> Scored:
     """Scores of windows by models that have not seen them."""
@@ -50,17 +43,16 @@ def out_of_fold(
     splitter = (StratifiedKFold if stratified else KFold)(folds, shuffle=True, random_state=rng)
     middles = (events.end[:-1] + events.start[1:]) // 2
     piece = np.searchsorted(middles, examples.starts + examples.window // 2, side="right")
-    due = examples.starts % stride == 0
-    scores = np.full(len(examples.starts), -np.inf)
-    codes = np.zeros(len(examples.starts), np.int64)
+    runs = examples.runs(steps)
+    chosen, scores = runs[:, 0].copy(), np.full(len(runs), -np.inf)
+    codes = np.ones(len(runs), np.int64)
     for _, held_out in splitter.split(np.zeros(n_events), labels):
         own = np.isin(piece, held_out)
-        model = train(estimator, examples, ~own, mining, rng)
-        which = np.flatnonzero(own & due)
-        readout = Readout.of(len(model.classes_), 0)
-        scores[which], best = readout.scores(examples.decide(model, which))
-        codes[which] = model.classes_[readout.events][best] - 1
-    return Scored(examples.starts[due] + examples.window - 1, scores[due], codes[due])
+        trained = train(estimator, examples, ~own, mining, gate, steps, rng)
+        which = np.flatnonzero(own[runs[:, 0]])
+        chosen[which], scores[which], codes[which] = trained.best(examples, runs[which])
+    last = examples.starts[chosen] + examples.window - 1
+    return Scored(last, last, scores, codes - 1)
 
 
 def choose_threshold(
@@ -70,17 +62,23 @@ def choose_threshold(
     rule_of: Callable[[float], Rule],
     window: int,
 ) -> tuple[float, float]:
-    """The threshold with the best F1, in the middle of equally good ones, and its F1."""
+    """The threshold with the best F1, in the middle of equally good ones, and its F1.
+
+    It is 0 if no window passes the gate.
+    """
     n_windows = max(2, int(4 * window * len(truth.start)))
-    top = np.sort(scored.scores)[::-1][:n_windows]
+    finite = scored.scores[np.isfinite(scored.scores)]  # of windows that pass the gate
+    if not len(finite):
+        return 0.0, 0.0
+    top = np.sort(finite)[::-1][:n_windows]
     tried = np.unique(np.quantile(top, np.linspace(0, 1, _THRESHOLDS)))
     classes = np.arange(len(durations))
     f1 = []
     for threshold in tried:
         rule, tracker = rule_of(float(threshold)), Tracker()
-        peaks = list(tracker.follow(rule, *scored))
+        peaks = list(tracker.follow(rule, scored))
         if tracker.opened is not None:
-            peaks.append(tracker.close(rule, int(scored.times[-1])))
+            peaks.append(tracker.close(rule, int(scored.known[-1])))
         table = event_table(peaks, window, durations, classes)
         f1.append(event_metrics(table, _as_table(truth)).f1)
     best = np.flatnonzero(np.array(f1) == max(f1))

@@ -3,6 +3,7 @@
 A window at an event is centred on it.  Windows a little beside are examples of the event too, those
 further away are background, and what lies between is left out.  A first model is trained on
 background that is drawn at random; its worst false alarms are added, and it is trained again.
+False alarms that the gate rejects are none.
 """
 
 from __future__ import annotations
@@ -13,18 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from warplearn.base import check_labels
 from warplearn.detection.events import Labelled
-from warplearn.detection.scores import Readout
+from warplearn.detection.scores import Gate, Scorer, Steps
+from warplearn.linear_model import ElasticLogisticRegression
 from warplearn.series.collection import SeriesCollection
 from warplearn.series.convert import FloatArray
-from warplearn.series.windows import WindowSource
+from warplearn.series.windows import WindowSource, read_recording
 
-__all__ = ["Examples", "assemble", "train"]
+__all__ = ["Examples", "Trained", "assemble", "train"]
 
 BACKGROUND = 0  # the code of the background; classes of events count from 1
 _NEAR, _FAR = 0.05, 0.25  # shares of a window: still the event, already background
 _BACKGROUND_PER_EVENT = 4  # windows drawn at random
 _MINED_PER_EVENT = 1  # false alarms added in each round
+_MISSED_BY_GATE = 0.05  # share of the training events that the gate may reject
 _SCORED = 2**15  # windows at a time
 
 
@@ -85,15 +89,44 @@ class Examples(NamedTuple):
         codes[(distance > _NEAR * window) & (distance < max(1, _FAR * window))] = -1
         return cls(samples, window, normalize, starts, codes, centred, labels)
 
-    def windows(self, which: NDArray[Any]) -> SeriesCollection:
+    def windows(self, which: NDArray[np.int64]) -> WindowSource:
         """Some of the windows, by their place in `starts`."""
-        source = WindowSource(self.samples, self.starts[which], self.window, self.normalize)
-        return SeriesCollection.of_windows(source)
+        return WindowSource(self.samples, self.starts[which], self.window, self.normalize)
 
-    def decide(self, model: Any, which: NDArray[np.int64]) -> NDArray[Any]:
-        """Decision values of some of the windows."""
-        parts = [which[i : i + _SCORED] for i in range(0, len(which), _SCORED)]
-        return np.concatenate([model.decision_function(self.windows(part)) for part in parts])
+    def runs(self, steps: Steps) -> NDArray[np.int64]:
+        """The windows of each stride that one is chosen from, (strides, candidates)."""
+        first = self.starts[self.starts % steps.stride == 0]
+        wanted = first[:, None] + steps.offsets
+        places = np.searchsorted(self.starts, wanted)
+        there = self.starts[np.minimum(places, len(self.starts) - 1)] == wanted
+        return places[there.all(axis=1)]
+
+    def cut(self, which: NDArray[np.int64]) -> SeriesCollection:
+        """Some of the windows as series of their own."""
+        values = self.windows(which).take(slice(None))
+        return SeriesCollection.of(np.ascontiguousarray(values.swapaxes(1, 2)))
+
+
+class Trained(NamedTuple):
+    """A classifier of windows and its gate, if it has one."""
+
+    model: Any
+    gate: Gate | None
+
+    def best(
+        self, examples: Examples, runs: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
+        """The best window of each run (runs, candidates), its score, and the code of its class."""
+        scorer = Scorer.of(self.model, BACKGROUND, self.gate, examples.window)
+        candidates = runs.shape[1]
+        step = max(1, _SCORED // candidates)
+        scored = [
+            scorer.best(examples.windows(runs[i : i + step].ravel()), candidates)
+            for i in range(0, max(1, len(runs)), step)
+        ]
+        chosen, scores, best = (np.concatenate(column) for column in zip(*scored, strict=True))
+        codes = self.model.classes_[scorer.readout.events][best]
+        return runs[np.arange(len(runs)), chosen], scores, codes
 
 
 def _drawn(
@@ -123,13 +156,13 @@ def _drawn(
 
 
 def _false_alarms(
-    examples: Examples, model: Any, readout: Readout, pool: NDArray[np.int64], count: int
+    examples: Examples, trained: Trained, pool: NDArray[np.int64], count: int
 ) -> NDArray[np.int64]:
     """The background windows that look most like events, at most one in half a window."""
-    scores, _ = readout.scores(examples.decide(model, pool))
+    _, scores, _ = trained.best(examples, pool[:, None])
     chosen: list[int] = []
     taken = np.zeros(len(examples.samples) // max(1, examples.window // 2) + 1, bool)
-    for i in np.argsort(-scores, kind="stable"):
+    for i in np.argsort(-scores, kind="stable")[: np.isfinite(scores).sum()]:
         slot = examples.starts[pool[i]] // max(1, examples.window // 2)
         if not taken[slot]:
             taken[slot] = True
@@ -139,13 +172,49 @@ def _false_alarms(
     return np.array(chosen, np.int64)
 
 
+def _train_gate(
+    examples: Examples, chosen: NDArray[np.int64], runs: NDArray[np.int64], share: float
+) -> Gate:
+    """A gate that passes a share of the runs, or more if it would reject too many events.
+
+    Parameters
+    ----------
+    chosen : array of int
+        Windows that it learns from.
+    runs : array (runs, candidates)
+        Windows of which the gate passes the best of a run.
+    """
+    is_event = examples.codes > BACKGROUND
+    model = _gate_estimator().fit(examples.cut(chosen), is_event[chosen])
+
+    def values(which: NDArray[np.int64]) -> NDArray[Any]:
+        return model.decision_function(SeriesCollection.of_windows(examples.windows(which)))
+
+    positive = chosen[is_event[chosen]]
+    event = np.abs(examples.starts[positive, None] - examples.centred).argmin(axis=1)
+    of_events = np.full(len(examples.centred), -np.inf)  # the best value of each
+    np.maximum.at(of_events, event, values(positive))
+    least = float(np.quantile(of_events[np.isfinite(of_events)], _MISSED_BY_GATE))
+    if len(runs):
+        of_runs = values(runs.ravel()).reshape(runs.shape).max(axis=1)
+        least = min(least, float(np.quantile(of_runs, 1 - share)))
+    return Gate(model, least)
+
+
+def _gate_estimator() -> ElasticLogisticRegression:
+    """One matrix, so that it is fast."""
+    return ElasticLogisticRegression(polarity="+", max_iter=100, random_state=0)
+
+
 def train(
     estimator: Any,
     examples: Examples,
     allowed: NDArray[np.bool_],
     rounds: int,
+    gate: float | None,
+    steps: Steps,
     rng: np.random.RandomState,
-) -> Any:
+) -> Trained:
     """A model of events and background.
 
     Parameters
@@ -157,6 +226,9 @@ def train(
         Which windows may be used.
     rounds : int
         How often false alarms are added.
+    gate : float or None
+        The share of the strides of which a window passes the gate.
+    steps : Steps
     """
     positive, background = _drawn(examples, allowed, rng)
     if not len(positive) or not len(background):
@@ -165,41 +237,50 @@ def train(
             f"the recording has no window of {examples.window} samples of {what} to learn from: it "
             "must be longer, or have fewer gaps, or window must be smaller"
         )
+    trained_gate = None
+    if gate is not None:
+        runs = examples.runs(steps)
+        chosen = np.concatenate([positive, background])
+        trained_gate = _train_gate(examples, chosen, runs[allowed[runs].all(axis=1)], gate)
     pool = np.flatnonzero((examples.codes == BACKGROUND) & allowed)
     pool = pool[:: max(1, examples.window // 16)]
     for round_number in range(rounds + 1):
         chosen = np.concatenate([positive, background])
-        X = SeriesCollection.of(
-            np.ascontiguousarray(examples.windows(chosen).values.swapaxes(1, 2))
-        )
-        model = clone(estimator).fit(X, examples.codes[chosen])
+        model = clone(estimator).fit(examples.cut(chosen), examples.codes[chosen])
+        trained = Trained(model, trained_gate)
         if round_number < rounds:
-            readout = Readout.of(len(model.classes_), 0)
             count = _MINED_PER_EVENT * len(examples.centred)
-            alarms = _false_alarms(examples, model, readout, pool, count)
-            background = np.union1d(background, alarms)
-    return model
+            background = np.union1d(background, _false_alarms(examples, trained, pool, count))
+    return trained
 
 
 def assemble(
-    series: SeriesCollection, background: FloatArray, rng: np.random.RandomState
-) -> tuple[FloatArray, NDArray[np.int64], NDArray[np.int64]]:
-    """A recording of series with background between them, and where they start and end.
+    X: Any, y: Any, background: Any, rng: np.random.RandomState
+) -> tuple[FloatArray, Labelled]:
+    """A recording of series with background between them, and its events.
 
     Before each series, and at the end, there is a random piece of the background, of one to two
     lengths of a series; it is as long as the background at most.
     """
+    series = SeriesCollection.of(X)
+    labels = check_labels(series, y)
+    between = read_recording(background, "background").astype(series.dtype)
+    if between.shape[1] != series.n_channels:
+        raise ValueError(
+            f"background must have {series.n_channels} channel(s), as the series X, got "
+            f"{between.shape[1]}"
+        )
+    order = rng.permutation(len(series))
     pieces: list[FloatArray] = []
-    starts, at = [], 0
-    longest = series.max_length
-    for case in range(len(series) + 1):
-        length = min(len(background), int(rng.randint(longest, 2 * longest + 1)))
-        begin = int(rng.randint(len(background) - length + 1))
-        pieces.append(background[begin : begin + length])
+    starts, at, longest = [], 0, series.max_length
+    for case in [*order, None]:
+        length = min(len(between), int(rng.randint(longest, 2 * longest + 1)))
+        begin = int(rng.randint(len(between) - length + 1))
+        pieces.append(between[begin : begin + length])
         at += length
-        if case < len(series):
+        if case is not None:
             starts.append(at)
             pieces.append(series.elements(case))
             at += len(pieces[-1])
     first = np.array(starts)
-    return np.concatenate(pieces), first, first + series.lengths
+    return np.concatenate(pieces), Labelled(first, first + series.lengths[order], labels[order])

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
+from warplearn._kernels.drivers.slide import GROUP
 from warplearn.export.features import feature_program
 from warplearn.export.fixed import MOST_WEIGHT, FixedPoint
 from warplearn.export.linear import linear_program
@@ -175,7 +176,8 @@ def _check(model: Any) -> None:
 @singledispatch
 def _program(model: Any, fixed: FixedPoint | None) -> Program:
     """The program of a model."""
-    inner = "; export its best_estimator_" if hasattr(model, "best_estimator_") else ""
+    parts = [name for name in ("best_estimator_", "model_", "gate_") if hasattr(model, name)]
+    inner = f"; export its {' and its '.join(parts)}" if parts else ""
     raise ValueError(
         f"{type(model).__name__} cannot be exported{inner}: linear models, networks, nearest "
         "prototypes, LVQ and feature models can"
@@ -197,8 +199,10 @@ def _smaller(model: Any) -> str:
 
 @_smaller.register(FeatureModel)
 def _(model: FeatureModel) -> str:
-    kept = f", it has {model.features_.n_filters_:,}" if model.features_ else ""
-    return f"drop filters with model.shrink(X, y, n_filters){kept}"
+    count = GROUP * sum(len(each.groups_) for each in model._transformers())
+    return (
+        f"drop filters and shapelets with model.shrink(X, y, n_filters), it has {count:,} of both"
+    )
 
 
 @_smaller.register(NearestPrototypeClassifier)

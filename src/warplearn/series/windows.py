@@ -101,6 +101,10 @@ class WindowSource:
         values = self.samples[self.starts[index][:, None] + steps]
         return normalized(values) if self.normalize == "window" else values
 
+    def at(self, index: Index) -> WindowSource:
+        """Some of the windows, and all samples."""
+        return WindowSource(self.samples, self.starts[index], self.length, self.normalize)
+
     def part(self, index: Index) -> WindowSource:
         """Some of the windows, and the samples from the first to the last of them."""
         starts = self.starts[index]

@@ -32,7 +32,7 @@ static inline int32_t model_differences(float *x, int32_t length)
     return t > 0 ? t : 1;
 }
 
-/* One channel of a series as filters see it; returns its length. The representations are
+/* One channel of a series as filters and shapelets see it; returns its length. The representations are
    0 the series, 1 its differences, 2 second differences, 3 moving averages of nine samples. */
 static inline int32_t model_represent(const model_stream *s, int representation, int c, float *x)
 {
@@ -58,14 +58,15 @@ static inline int32_t model_represent(const model_stream *s, int representation,
     return length;
 }
 
-/* What a group of eight filters has seen of a series. */
+/* What a group of eight filters or shapelets has seen of a series. */
 typedef struct {
-    int32_t above[8], wins[8], losses[8];
+    int32_t above[8], place[8], wins[8], losses[8];
     float largest[8];
 } model_pool;
 
-/* Pool the outputs of a group at one position. */
-static inline void model_pool_position(model_pool *pool, const float *values, const float *biases)
+/* Pool the outputs of a group at a position. */
+static inline void model_pool_position(model_pool *pool, const float *values, const float *biases,
+                                       int32_t position)
 {
     float best = values[0], worst = values[0];
     int f;
@@ -77,49 +78,82 @@ static inline void model_pool_position(model_pool *pool, const float *values, co
         pool->above[f] += values[f] > biases[f];
         pool->wins[f] += values[f] >= best;
         pool->losses[f] += values[f] <= worst;
-        if (values[f] > pool->largest[f])
+        if (values[f] > pool->largest[f]) {
             pool->largest[f] = values[f];
+            pool->place[f] = position;
+        }
     }
 }
 
-/* Slide a group of eight filters along a representation x of the series, MODEL_LENGTH numbers a
-   channel; returns the number of positions. A group is a row of model_groups: rows, columns,
-   dilation, padding, representation, first of its channels, number of channels, first weight. */
+/* The window of a group at a position of the representation x, (row, channel); 0 outside. */
+static inline void model_window(const int32_t *group, const float *x, int32_t length,
+                                int32_t position, float *window)
+{
+    int32_t r, c;
+    for (r = 0; r < group[0]; ++r) {
+        const int32_t at = position - group[3] + r * group[2];
+        for (c = 0; c < group[6]; ++c) {
+            const float *channel = x + model_channels[group[5] + c] * (int32_t)MODEL_LENGTH;
+            *window++ = at >= 0 && at < length ? channel[at] : 0;
+        }
+    }
+}
+
+/* Slide a group of eight along a representation x of the series, MODEL_LENGTH numbers a channel;
+   returns the number of positions. A group is a row of model_groups: rows, columns, dilation,
+   padding, representation, first of its channels, number of channels, first weight, kind, and
+   poolings. */
 static inline int32_t model_slide(const int32_t *group, const float *biases, const float *x,
                                   int32_t length, model_pool *pool)
 {
     const int32_t rows = group[0], columns = group[1], channels = group[6];
     const int32_t span = (rows - 1) * group[2], windows = length + 2 * group[3] - span;
     const int32_t positions = windows > 1 ? windows : 1;
-    float grids[8 * MODEL_COLUMNS], values[8], element[MODEL_CHANNELS] = {0};
-    int32_t p, r, j, c;
+    float window[MODEL_ROWS * MODEL_CHANNELS] = {0}, grid[MODEL_COLUMNS] = {0}, values[8];
+    int32_t p, r, j;
     int f;
     for (p = 0; p < positions; ++p) {
-        for (j = 0; j < 8 * columns; ++j)
-            grids[j] = MODEL_NONE;
-        for (r = 0; r < rows; ++r) {
-            const int32_t at = p - group[3] + r * group[2];
-            for (c = 0; c < channels; ++c) {
-                const float *channel = x + model_channels[group[5] + c] * (int32_t)MODEL_LENGTH;
-                element[c] = at >= 0 && at < length ? channel[at] : 0;
-            }
-            for (f = 0; f < 8; ++f)
-                model_advance(grids + f * columns, element,
-                              model_weights + group[7] + (f * rows + r) * columns * channels,
-                              columns, channels, r == 0);
+        const float *w = model_weights + group[7];
+        model_window(group, x, length, p, window);
+        model_prepare(group[8], window, rows, channels);
+        for (f = 0; f < 8; ++f) {
+            for (j = 0; j < columns; ++j)
+                grid[j] = MODEL_NONE;
+            for (r = 0; r < rows; ++r, w += columns * channels)
+                model_compare(group[8], grid, window + r * channels, w, columns, channels, r == 0);
+            values[f] = grid[columns - 1];
         }
-        for (f = 0; f < 8; ++f)
-            values[f] = grids[f * columns + columns - 1];
-        model_pool_position(pool, values, biases);
+        model_pool_position(pool, values, biases, p);
     }
     return positions;
+}
+
+/* Add the features of one filter or shapelet of a group, times their coefficients, to an output;
+   returns the next coefficients. Poolings are bits: 1 share above the bias, 2 largest output or
+   smallest distance, 4 its place, 8 and 16 shares of positions that are won and lost. */
+static inline const float *model_add(const int32_t *group, const model_pool *pool, int f,
+                                     int32_t positions, const float *coef, float *output)
+{
+    const float size = (float)positions;
+    if (group[9] & 1)
+        *output += *coef++ * ((float)pool->above[f] / size);
+    if (group[9] & 2)
+        *output += *coef++ * model_extreme(group[8], pool->largest[f], group[0] * group[6]);
+    if (group[9] & 4)
+        *output += *coef++ * ((float)pool->place[f] / size);
+    if (group[9] & 8)
+        *output += *coef++ * ((float)pool->wins[f] / size);
+    if (group[9] & 16)
+        *output += *coef++ * ((float)pool->losses[f] / size);
+    return coef;
 }
 
 /* The outputs of the series so far, by computing all features. Returns 0 before the first
    sample. */
 static inline int model_outputs(const model_stream *s, float *outputs)
 {
-    static const model_pool empty = {{0}, {0}, {0}, {0}};
+    static const model_pool empty = {{0}, {0}, {0}, {0}, {0}};
+    const float *coef = model_coefs;
     float x[MODEL_LENGTH * MODEL_CHANNELS];
     int32_t length = 0, g;
     int representation = -1, c, f, k;
@@ -128,8 +162,7 @@ static inline int model_outputs(const model_stream *s, float *outputs)
     for (k = 0; k < MODEL_OUTPUTS; ++k)
         outputs[k] = model_biases[k];
     for (g = 0; g < MODEL_GROUPS; ++g) {
-        const int32_t *group = model_groups + 8 * g;
-        const float *coef = model_coefs + g * 8 * MODEL_POOLINGS * MODEL_OUTPUTS;
+        const int32_t *group = model_groups + 10 * g;
         model_pool pool = empty;
         int32_t positions;
         if (group[4] != representation)
@@ -138,19 +171,9 @@ static inline int model_outputs(const model_stream *s, float *outputs)
         for (f = 0; f < 8; ++f)
             pool.largest[f] = MODEL_NONE;
         positions = model_slide(group, model_thresholds + 8 * g, x, length, &pool);
-        for (f = 0; f < 8; ++f) {
-            const float size = (float)positions;
-            for (k = 0; k < MODEL_OUTPUTS; ++k) {
-                if (MODEL_POOL_SHARE)
-                    outputs[k] += *coef++ * ((float)pool.above[f] / size);
-                if (MODEL_POOL_MAX)
-                    outputs[k] += *coef++ * pool.largest[f];
-                if (MODEL_POOL_WINS)
-                    outputs[k] += *coef++ * ((float)pool.wins[f] / size);
-                if (MODEL_POOL_LOSSES)
-                    outputs[k] += *coef++ * ((float)pool.losses[f] / size);
-            }
-        }
+        for (f = 0; f < 8; ++f)
+            for (k = 0; k < MODEL_OUTPUTS; ++k)
+                coef = model_add(group, &pool, f, positions, coef, outputs + k);
     }
     return 1;
 }
