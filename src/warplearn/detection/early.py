@@ -261,17 +261,19 @@ class ElasticEarlyClassifier(ClassifierMixin, CheckedState, BaseEstimator):
 
     def _check_state(self, whole: bool = False) -> None:
         model: Any = getattr(self, "model_", None)
-        if not hasattr(model, "decision_function"):
+        if not hasattr(model, "decision_function") or not hasattr(model, "classes_"):
             raise ValueError(f"model_ must be a fitted classifier, got {model!r}")
         if isinstance(model, CheckedState):
             model._check_state(whole)
         n_classes = check_fitted_classes(self)
         if len(model.classes_) != n_classes:
             raise ValueError(f"model_ must have {n_classes} classes, got {len(model.classes_)}")
-        check_fitted_count(self, "n_features_in_")
-        checkpoints = check_fitted_array(self, "checkpoints_", (None,), "iu")
-        if checkpoints[0] < 1 or (np.diff(checkpoints) < 1).any():
-            raise ValueError("checkpoints_ must be ascending and positive")
+        if check_fitted_count(self, "n_channels_in_") != getattr(model, "n_channels_in_", None):
+            raise ValueError(f"n_channels_in_ must be that of model_, got {self.n_channels_in_}")
+        longest = check_fitted_count(self, "n_features_in_")
+        checkpoints = check_fitted_array(self, "checkpoints_", (None,), "i")
+        if checkpoints[0] < 1 or (np.diff(checkpoints) < 1).any() or checkpoints[-1] != longest:
+            raise ValueError("checkpoints_ must ascend from 1 at least to n_features_in_")
         check_fitted_array(self, "reliability_", (len(checkpoints), 2))
         threshold = getattr(self, "threshold_", None)
         if not isinstance(threshold, float) or not 0 <= threshold <= 1:
