@@ -654,3 +654,12 @@ def test_what_users_set(name, attribute, value, says, fitted):
         getattr(model, ask)(series())
     with pytest.raises(ValueError, match=says):
         pickle.loads(pickle.dumps(model))
+
+
+def test_bytes_in_another_order(fitted):
+    """Compiled code has none of them; NumPy's own pickles turn them round."""
+    model = pickle.loads(pickle.dumps(fitted("ElasticLogisticRegression")))
+    model.coef_ = model.coef_.astype(">f8")
+    with pytest.raises(ValueError, match="coef_ must hold real numbers, got >f8"):
+        model.stream()
+    assert pickle.loads(pickle.dumps(model)).coef_.dtype.isnative
