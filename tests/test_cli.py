@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -27,10 +28,12 @@ from warplearn.cli import (
     prediction,
     progress,
     studies,
+    terminal,
     training,
 )
 from warplearn.cli.storage import load_model
 from warplearn.experiments import read_rows, read_views
+from warplearn.experiments.progress import PlainProgress, RichProgress
 
 PLAIN = {"COLUMNS": "80", "NO_COLOR": "1", "FORCE_COLOR": None, "TERM": "dumb"}
 
@@ -965,6 +968,20 @@ def test_messages_are_text(hostile_model, tmp_path):
     result = run("predict", hostile_model / "model.warp", name)
     assert result.exit_code == 1
     assert "\x1b" not in result.output
+
+
+def test_warnings_and_progress_are_text(monkeypatch):
+    monkeypatch.setattr(warnings, "formatwarning", warnings.formatwarning)
+    terminal.tame_warnings()
+    said = warnings.formatwarning("\x1b[31mred\n", UserWarning, "\x1b.py", 1, "")
+    assert said == "\\x1b.py:1: UserWarning: \\x1b[31mred\n\n"
+    stream = io.StringIO()
+    for display in (PlainProgress(stream), RichProgress(Console(file=stream))):
+        display.begin(1.0, 0.0, 1)
+        display.doing("\x1b]0;title\x07 [/bold]", "fitting")
+        display.fail("\x1b]0;title\x07", "[/bold]")
+    assert stream.getvalue().count("\\x1b]0;title\\x07") == 2
+    assert "\x1b]0" not in stream.getvalue()
 
 
 def test_tables_are_quoted(hostile_model, tmp_path):

@@ -23,7 +23,7 @@ from warplearn.cli.options import AsJson, Jobs, Output, Series, TestReading, fri
 from warplearn.cli.progress import working
 from warplearn.cli.storage import load_model
 from warplearn.cli.streams import stream_of
-from warplearn.cli.terminal import console, printable, say
+from warplearn.cli.terminal import console, field, say
 
 if TYPE_CHECKING:
     from warplearn.datasets import Dataset
@@ -99,7 +99,7 @@ def _write_lines(lines: list[list[str]], output: Path | None) -> None:
         with output.open("w", encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows(lines)
         return
-    text = "\n".join("\t".join(map(printable, line)) for line in lines)  # one line for each series
+    text = "\n".join("\t".join(map(field, line)) for line in lines)  # one line for each series
     if output is None:
         say(text)
     else:
@@ -306,7 +306,7 @@ def stream(model: ModelFile, jobs: Jobs = 1, json: AsJson = False) -> None:
             print_json({"samples": online.n_samples, "decision": value, "class": label})
         else:
             values = "\t".join(f"{value:.6g}" for value in decision)
-            say(f"{online.n_samples}\t{values}\t{printable(label)}")
+            say(f"{online.n_samples}\t{values}\t{field(label)}")
         sys.stdout.flush()
 
 

@@ -17,7 +17,8 @@ from rich.text import Text
 from warplearn.cli import INTERRUPTED
 from warplearn.cli.common import check_labelled, load_series, print_json
 from warplearn.cli.options import FAILED, AsJson, DataFolder, Jobs, Reading, TestReading, friendly
-from warplearn.cli.terminal import console, printable, say
+from warplearn.cli.terminal import console, say
+from warplearn.text import printable
 
 if TYPE_CHECKING:
     from warplearn.experiments import Cell, Data, Study, Table
