@@ -274,12 +274,13 @@ def test_gaps_are_named(detector, test_signal):
     detector.set_params(max_gap=0)
 
 
-def test_skipped_samples_are_a_gap(detector, test_signal):
+@pytest.mark.parametrize("count", [3, 5000])
+def test_skipped_samples_are_a_gap(detector, test_signal, count):
     stream, other = detector.stream(), detector.stream()
     with pytest.warns(GapWarning, match="sample 200"):
-        one = [stream.push(test_signal[:200]), stream.skip(3), stream.push(test_signal[200:])]
+        one = [stream.push(test_signal[:200]), stream.skip(count), stream.push(test_signal[200:])]
     with pytest.warns(GapWarning):
-        ref = other.push(np.insert(test_signal, [200] * 3, np.nan))
+        ref = other.push(np.insert(test_signal, [200] * count, np.nan))
     assert np.concatenate(one).tolist() == ref.tolist()
 
 

@@ -159,7 +159,8 @@ class ElasticEarlyClassifier(ClassifierMixin, CheckedState, BaseEstimator):
         estimator = self.estimator
         if estimator is None:
             estimator = ElasticFeatureClassifier(500, random_state=0)
-        steps = np.linspace(0, series.max_length, self.n_checkpoints + 1)[1:]
+        count = min(int(self.n_checkpoints), series.max_length)
+        steps = np.linspace(0, series.max_length, count + 1)[1:]
         self.checkpoints_ = np.unique(np.ceil(steps).astype(np.int64))
         folds = StratifiedKFold(min(self.cv, fewest), shuffle=True, random_state=0)
         shape = (len(series), len(self.checkpoints_))
