@@ -350,7 +350,7 @@ class ElasticDetector(CheckedState, BaseEstimator):
         check_array_of(np.array([getattr(self, "threshold_", np.nan)]), "threshold_", (1,))
         if getattr(self, "dtype_", None) not in ("float32", "float64"):
             raise ValueError(f"dtype_ must be 'float32' or 'float64', got {self.dtype_!r}")
-        if self.n_channels_in_ != getattr(model, "n_channels_in_", None):
+        if self.n_channels_in_ != getattr(model, "n_channels_in_", self.n_channels_in_):
             raise ValueError(f"n_channels_in_ must be that of model_, got {self.n_channels_in_}")
 
 

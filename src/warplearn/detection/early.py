@@ -269,7 +269,8 @@ class ElasticEarlyClassifier(ClassifierMixin, CheckedState, BaseEstimator):
         n_classes = check_fitted_classes(self)
         if len(model.classes_) != n_classes:
             raise ValueError(f"model_ must have {n_classes} classes, got {len(model.classes_)}")
-        if check_fitted_count(self, "n_channels_in_") != getattr(model, "n_channels_in_", None):
+        channels = check_fitted_count(self, "n_channels_in_")
+        if channels != getattr(model, "n_channels_in_", channels):  # another library's has none
             raise ValueError(f"n_channels_in_ must be that of model_, got {self.n_channels_in_}")
         longest = check_fitted_count(self, "n_features_in_")
         checkpoints = check_fitted_array(self, "checkpoints_", (None,), "i")
