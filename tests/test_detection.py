@@ -399,7 +399,7 @@ def test_saved_and_loaded(detector, test_signal, tmp_path):
     [
         ("model_", None, "model_ must be a fitted classifier"),
         ("classes_", np.array(["a"]), "classes_ must be 2 classes"),
-        ("durations_", np.array([0, 3]), "durations_ must be positive"),
+        ("durations_", np.array([0, 3]), "durations_ must be between 1 and"),
         ("threshold_", np.nan, "threshold_ must be finite"),
         ("window_", 0, "window_ must be a positive integer"),
         ("background_", 7, "background_ must be"),
