@@ -62,6 +62,9 @@ class Handler(BaseHTTPRequestHandler):
     def no_length(self, attempt):
         self.send(GOOD, announced=-1)
 
+    def long_length(self, attempt):
+        self.send(GOOD, announced="9" * 5000)
+
     def changed(self, attempt):
         self.send(PLAIN)
 
@@ -184,8 +187,9 @@ def test_load_downloads_once(server, cache):
     assert datasets.available()["Good"] == "the cache"
 
 
-def test_a_server_that_does_not_say_how_much(server, cache):
-    folder = datasets.download("Good", base=server.base + "/no_length")
+@pytest.mark.parametrize("kind", ["no_length", "long_length"])
+def test_a_server_that_does_not_say_how_much(kind, server, cache):
+    folder = datasets.download("Good", base=f"{server.base}/{kind}")
     assert folder == cache / "Good"
     assert len(files_in(folder)) == 3
 

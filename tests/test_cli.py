@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -28,10 +29,12 @@ from warplearn.cli import (
     prediction,
     progress,
     studies,
+    terminal,
     training,
 )
 from warplearn.cli.storage import load_model
 from warplearn.experiments import read_rows, read_views
+from warplearn.experiments.progress import PlainProgress, RichProgress
 
 PLAIN = {"COLUMNS": "80", "NO_COLOR": "1", "FORCE_COLOR": None, "TERM": "dumb"}
 
@@ -944,3 +947,70 @@ def test_warmup_compiles_in_silence_but_for_a_progress_bar():
     refused = run("warmup", "everything")
     assert refused.exit_code == 1
     assert "families must be a list of some of distances, linear" in words(refused)
+
+
+# Text of others.
+
+HOSTILE = [
+    "\x1b]0;title\x07\x1b[31mred",
+    "[/bold] [link=https://example.org]x[/link]",
+    'a,"b"\tc\nd',
+]
+
+
+@pytest.fixture(scope="module")
+def hostile_model(bumps, tmp_path_factory):
+    """A model whose classes a terminal, markup or a table could take for something else."""
+    folder = tmp_path_factory.mktemp("hostile")
+    X, y = bumps[0].X[:30], np.array(HOSTILE)[np.arange(30) % 3]
+    warplearn.save(warplearn.DTWNeighborsClassifier(1).fit(X, y), folder / "model.warp")
+    np.savez(folder / "test.npz", X=np.swapaxes(X.values, 1, 2), y=y)
+    return folder
+
+
+def test_terminals_are_told_nothing(hostile_model):
+    model, test = hostile_model / "model.warp", hostile_model / "test.npz"
+    for command in (["predict", model, test], ["predict", model, test, "--proba"],
+                    ["evaluate", model, test], ["explain", model, test],
+                    ["datasets", "info", test], ["mean", test, "--by-class"]):  # fmt: skip
+        result = run(*command)
+        assert result.exit_code == 0, result.output
+        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", result.output), command
+    lines = run("predict", model, test).stdout.splitlines()
+    assert len(lines) == 30
+    assert lines[:2] == [r"\x1b]0;title\x07\x1b[31mred", HOSTILE[1]]
+    assert lines[2] == 'a,"b"\\tc\\nd'
+    samples = "\n".join(["0.5"] * 3)
+    assert "\x1b" not in run("stream", model, stdin=samples).output
+
+
+def test_messages_are_text(hostile_model, tmp_path):
+    """Names that an error repeats, of labels and of files."""
+    name = tmp_path / "\x1b[2Jx.csv"
+    name.write_text("label,t0,t1\n\x1b[31mred,1,x\n")
+    result = run("predict", hostile_model / "model.warp", name)
+    assert result.exit_code == 1
+    assert "\x1b" not in result.output
+
+
+def test_warnings_and_progress_are_text(monkeypatch):
+    monkeypatch.setattr(warnings, "formatwarning", warnings.formatwarning)
+    terminal.tame_warnings()
+    said = warnings.formatwarning("\x1b[31mred\n", UserWarning, "\x1b.py", 1, "")
+    assert said == "\\x1b.py:1: UserWarning: \\x1b[31mred\n\n"
+    stream = io.StringIO()
+    for display in (PlainProgress(stream), RichProgress(Console(file=stream))):
+        display.begin(1.0, 0.0, 1)
+        display.doing("\x1b]0;title\x07 [/bold]", "fitting")
+        display.fail("\x1b]0;title\x07", "[/bold]")
+    assert stream.getvalue().count("\\x1b]0;title\\x07") == 2
+    assert "\x1b]0" not in stream.getvalue()
+
+
+def test_tables_are_quoted(hostile_model, tmp_path):
+    model, test = hostile_model / "model.warp", hostile_model / "test.npz"
+    result = run("predict", model, test, "--proba", "-o", tmp_path / "p.csv")
+    assert result.exit_code == 0, result.output
+    table = pd.read_csv(tmp_path / "p.csv")
+    assert sorted(table.columns[1:]) == sorted(HOSTILE)
+    assert table["predicted"][:3].tolist() == HOSTILE

@@ -384,6 +384,9 @@ def test_labels_of_bytes_are_text(folder):
     np.savez(file, X=np.ones((2, 4)), y=np.array([b"\xff", b"b"]))
     with pytest.raises(MalformedFileError, match="y is not UTF-8 text"):
         datasets.read(file)
+    np.savez(file, X=np.ones((2, 4)), y=np.array([0x110000, 97], "<u4").view("<U1"))
+    with pytest.raises(MalformedFileError, match="y holds damaged text"):
+        datasets.read(file)
 
 
 @pytest.mark.parametrize("suffix", GOOD)

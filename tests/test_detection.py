@@ -327,12 +327,13 @@ def test_gaps_are_named(detector, test_signal):
     detector.set_params(max_gap=0)
 
 
-def test_skipped_samples_are_a_gap(detector, test_signal):
+@pytest.mark.parametrize("count", [3, 5000])
+def test_skipped_samples_are_a_gap(detector, test_signal, count):
     stream, other = detector.stream(), detector.stream()
     with pytest.warns(GapWarning, match="sample 200"):
-        one = [stream.push(test_signal[:200]), stream.skip(3), stream.push(test_signal[200:])]
+        one = [stream.push(test_signal[:200]), stream.skip(count), stream.push(test_signal[200:])]
     with pytest.warns(GapWarning):
-        ref = other.push(np.insert(test_signal, [200] * 3, np.nan))
+        ref = other.push(np.insert(test_signal, [200] * count, np.nan))
     assert np.concatenate(one).tolist() == ref.tolist()
 
 
@@ -451,7 +452,7 @@ def test_saved_and_loaded(detector, test_signal, tmp_path):
     [
         ("model_", None, "model_ must be a fitted classifier"),
         ("classes_", np.array(["a"]), "classes_ must be 2 classes"),
-        ("durations_", np.array([0, 3]), "durations_ must be positive"),
+        ("durations_", np.array([0, 3]), "durations_ must be between 1 and"),
         ("threshold_", np.nan, "threshold_ must be finite"),
         ("window_", 0, "window_ must be a positive integer"),
         ("background_", 7, "background_ must be"),

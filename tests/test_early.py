@@ -151,7 +151,7 @@ def test_wrong_input_is_named(early):
     ("attribute", "wrong", "message"),
     [
         ("model_", 3, "model_ must be a fitted classifier"),
-        ("checkpoints_", np.array([3, 2]), "checkpoints_ must be ascending"),
+        ("checkpoints_", np.array([3, 2]), "checkpoints_ must ascend from 1"),
         ("reliability_", np.zeros((2, 2)), "reliability_ must have shape"),
         ("threshold_", 2.0, "threshold_ must be a probability, got 2.0"),
     ],

@@ -65,6 +65,18 @@ def test_every_public_name_has_cases():
     assert set(READERS) <= files.suffixes()
 
 
+@pytest.mark.parametrize("name", ["warplearn.to_c", "warplearn.datasets.make_recording"])
+def test_a_name_without_cases_is_missed(name, monkeypatch):
+    monkeypatch.delitem(coverage.calls.CALLS, name)
+    assert coverage.missing() == {name}
+
+
+def test_an_estimator_without_cases_is_missed(monkeypatch):
+    monkeypatch.setattr(coverage.estimators, "EVERY", ["ElasticMean"])
+    assert "warplearn.ElasticShapelets" in coverage.missing()
+    assert "warplearn.ElasticMean" not in coverage.missing()
+
+
 def test_numbers_of_cases_are_reproducible():
     names = {running.run_case("files", 7) for _ in range(2)}
     assert len(names) == 1

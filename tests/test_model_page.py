@@ -46,6 +46,19 @@ def test_page_of_a_model_without_probabilities_of_its_own(data, tmp_path):
     assert "DTWNeighborsClassifier" in text
 
 
+def test_hostile_names(data, tmp_path):
+    """Labels are text: neither HTML nor mathematics."""
+    names = np.array(
+        ["</svg><script>alert(1)</script>", "$\\frac{$ '\"><img src=x onerror=alert(1)>"]
+    )
+    X, y = data[2][:12], names[np.arange(12) % 2]
+    model = DTWNeighborsClassifier(n_neighbors=1).fit(X, y[::-1])
+    text = write_model_page(model, X, y, tmp_path / "page.html", name=names[0]).read_text("utf-8")
+    assert text.count("<script") == 3  # the page's own
+    assert "<img" not in text
+    assert "$\\frac{$" in text
+
+
 def test_contributions_are_those_for_the_predicted_class(linear, data):
     from warplearn.experiments.model_page import _contributions
 

@@ -48,7 +48,9 @@ def test_a_class_for_each_series():
     ("arguments", "message"),
     [
         ({"spacing": (2.0, 1.0)}, "spacing must be two ascending shares"),
-        ({"spacing": 2.0}, "spacing must be two shares, got 2.0"),
+        ({"spacing": 2.0}, "spacing must be two shares up to 1000000, got 2.0"),
+        ({"spacing": (1.0, np.inf)}, "spacing must be two shares up to 1000000, got (1.0, inf)"),
+        ({"spacing": ("a", "b")}, "spacing must hold real numbers"),
         ({"noise": -1.0}, "noise must be a number of at least 0, got -1.0"),
         ({"noise": float("nan")}, "noise must be a number of at least 0, got nan"),
         ({"n_events": 0}, "n_events must be a positive integer, got 0"),
@@ -56,5 +58,5 @@ def test_a_class_for_each_series():
     ],
 )
 def test_wrong_arguments_are_named(arguments, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
+    with pytest.raises((ValueError, TypeError), match=re.escape(message)):
         make_recording(np.zeros((3, 9)), [0, 1, 0], **arguments)

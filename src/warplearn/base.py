@@ -165,7 +165,8 @@ def check_array_of(
     if not isinstance(value, np.ndarray):
         raise ValueError(f"{name} must be an array, got {type(value).__name__}")
     half = value.dtype.kind == "f" and value.dtype.itemsize < 4
-    if value.dtype.kind not in kinds or value.dtype.itemsize > 8 or half:
+    known = value.dtype.kind in kinds and value.dtype.itemsize <= 8 and value.dtype.isnative
+    if not known or half:
         raise ValueError(f"{name} must hold real numbers, got {value.dtype}")
     fits = value.ndim == len(shape) and all(
         size == wanted if wanted is not None else size >= 1

@@ -214,6 +214,11 @@ CALLS: dict[str, Callable[[np.random.Generator], Call]] = {
     "warplearn.datasets.write_tsv": lambda rng: (
         _written(datasets.write_tsv, datasets.read_tsv), _labelled(rng),
     ),
+    "warplearn.datasets.make_recording": lambda rng: (
+        datasets.make_recording,
+        _labelled(rng) | {"n_events": 2, "spacing": (0.5, 2.0), "noise": 0.1, "random_state": 0},
+        "seed", "Seed",
+    ),
     "warplearn.datasets.generators": _one_of_generators,
     "warplearn.plotting.rank_methods": lambda rng: (plotting.rank_methods, _errors(rng)),
     "warplearn.AlignmentDisplay": _alignment,

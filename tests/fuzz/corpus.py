@@ -233,7 +233,7 @@ def corpus(every: int = 1) -> Iterator[Entry]:
     yield from of_containers(linear)
     yield from that_grow(linear)
     yield from of_others()
-    for name in estimators.NAMES:
+    for name in estimators.EVERY:
         for number, entry in enumerate(in_every_position(name, models.saved(name))):
             if number % every == 0:
                 yield entry
@@ -272,7 +272,7 @@ class Outcome(NamedTuple):
 def run(every: int = 1) -> Outcome:
     """Open all files; raise AssertionError for the first that does what none may do."""
     faulthandler.enable()
-    for name in estimators.NAMES:  # whatever is imported or compiled at first use
+    for name in estimators.EVERY:  # whatever is imported or compiled at first use
         models.check(models.saved(name))
     watch, counts, largest, factor = Watch(), Counter[str](), 0, 0.0
     with tempfile.TemporaryDirectory() as folder:
@@ -286,7 +286,7 @@ def run(every: int = 1) -> Outcome:
             largest, factor = max(largest, peak), max(factor, peak / size if size > 4096 else 0)
             counts["refused" if isinstance(model, ValueError) else "loaded"] += 1
             if not isinstance(model, ValueError):
-                models.use(model)
+                estimators.use(model)
     return Outcome(counts, largest, factor)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from warplearn import catalogue
 from warplearn.datasets.readers import READERS
 
-from . import calls, files
+from . import calls, estimators, files
 
 sys.path.append(str(Path(__file__).parents[2] / "docs"))
 
@@ -25,7 +25,6 @@ NOT_FUZZED = {
     "warplearn.datasets.cache_folder": "takes nothing",
     "warplearn.datasets.download": "asks a server: tests/test_archive.py has hostile ones",
     "warplearn.datasets.in_files": "lists a folder",
-    "warplearn.datasets.make_recording": "tests/test_recordings.py has its wrong input",
     "warplearn.datasets.is_file": "asks the file system",
     "warplearn.series.common_dtype": "takes collections only",
     "warplearn.mean.Averaging": "a setting without parameters",
@@ -80,7 +79,8 @@ def _is_passive(found: Any) -> bool:
 def covered() -> set[str]:
     """Full names that some family has cases for."""
     names = {name for own in ELSEWHERE.values() for name in own} | set(calls.CALLS)
-    for name, entry in catalogue.ESTIMATORS.items():
+    for name in estimators.EVERY:
+        entry = catalogue.ESTIMATORS[name]
         names.add(f"warplearn.{name}" if entry.public else f"{_package_of(entry.module)}.{name}")
     names |= {f"warplearn.datasets.{READERS[suffix].__name__}" for suffix in files.suffixes()}
     return names | {"warplearn.datasets.read", "warplearn.datasets.Dataset"}

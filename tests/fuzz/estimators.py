@@ -27,16 +27,21 @@ from .inputs import collection, hostile, in_some_form
 
 BRIEF = {
     "random_state": 0, "max_iter": 2, "mean_iter": 1, "n_clusters": 2, "n_filters": 24,
-    "grid": (2, 1), "hidden_layer_sizes": (3,), "n_init": 1, "units": 2, "widths": (4,),
-    "filter_lengths": (3,),
+    "n_shapelets": 16, "grid": (2, 1), "hidden_layer_sizes": (3,), "n_init": 1, "units": 2,
+    "widths": (4,), "filter_lengths": (3,),
 }  # fmt: skip
-SEARCHED = {"estimator": "ElasticPerceptron", "param_grid": {"elasticity": [1, 2]}, "cv": 2}
-NAMES = sorted(  # detectors take recordings
+# Estimators of estimators, and what they need beside one.
+NESTED: dict[str, dict[str, Any]] = {
+    "ElasticGridSearchCV": {"param_grid": {"elasticity": [1, 2]}, "cv": 2},
+    "ElasticEarlyClassifier": {"n_checkpoints": 3, "cv": 2},
+    "ElasticDetector": {"threshold": 0.0, "mining": 0, "random_state": 0},
+}
+EVERY = sorted(
     name
     for name, entry in catalogue.ESTIMATORS.items()
-    if (find_spec("torch") or not entry.module.startswith("warplearn.torch"))
-    and entry.task != "detect"
+    if find_spec("torch") or not entry.module.startswith("warplearn.torch")
 )
+NAMES = [name for name in EVERY if name != "ElasticDetector"]  # which takes recordings
 # Parts of estimators that have numbers of their own.
 COMPONENTS = {
     "method": (Descent, Gradient, Stochastic),
@@ -50,22 +55,22 @@ COMPONENTS = {
 def made(name: str, **parameters: Any) -> Any:
     """An estimator that is fitted in milliseconds."""
     cls = catalogue.estimator_class(name)
-    if catalogue.ESTIMATORS[name].task == "search":
-        return cls(**SEARCHED | {"estimator": made("ElasticPerceptron")} | parameters)
+    if name in NESTED:
+        return cls(**{"estimator": made("ElasticPerceptron")} | NESTED[name] | parameters)
     known = cls().get_params()
     return cls(**{key: value for key, value in BRIEF.items() if key in known} | parameters)
 
 
 @cache
 def methods_of(cls: type) -> tuple[str, ...]:
-    """Methods of a fitted estimator that need nothing but series."""
+    """Methods of a fitted estimator that need nothing but series or a recording."""
     found, other = [], ("_", "fit", "partial_fit", "inverse", "standardized")  # a collection
     for name, method in inspect.getmembers(cls, callable):
         if name.startswith(other) or (name == "score" and hasattr(cls, "predict")):
             continue
         first, *others = [*inspect.signature(method).parameters.values()][1:] or [None]
         needed = [p for p in others if p.default is p.empty and p.kind != p.VAR_KEYWORD]
-        if first is not None and first.name == "X" and not needed:
+        if first is not None and first.name in ("X", "recording") and not needed:
             found.append(name)
     return tuple(found)
 
@@ -129,7 +134,18 @@ def fitted(name: str) -> bytes:
     """A fitted model, pickled, so that each case changes its own."""
     rng = np.random.default_rng(0)
     y = np.arange(8) % 2
-    return pickle.dumps(made(name).fit(rng.normal(size=(8, 6)) + y[:, None], y))
+    more = {"background": rng.normal(size=50)} if name == "ElasticDetector" else {}
+    return pickle.dumps(made(name).fit(rng.normal(size=(8, 6)) + y[:, None], y, **more))
+
+
+def use(model: Any) -> None:
+    """Ask a model whatever it can be asked."""
+    given = np.arange(40) % 7.0 if hasattr(model, "detect") else np.ones((3, 6))
+    for method in methods_of(type(model)):
+        result = outcome(lambda asked=method: getattr(model, asked, len)(given))
+        assert refused(result) or all_finite(result)
+    if hasattr(model, "stream"):
+        outcome(lambda: [model.stream().push(1.0) for _ in range(2)])
 
 
 def class_weights(rng: np.random.Generator) -> None:
@@ -174,7 +190,7 @@ def malformed(rng: np.random.Generator) -> None:
     # Arguments must agree with each other, so another one may be to blame; the rest are
     # scikit-learn's words.
     words = ("target", "label type", "class", "classes", "samples", "seed", "Seed")
-    names = () if catalogue.ESTIMATORS[name].task == "search" else (*parameters, *given, *words)
+    names = () if name in NESTED else (*parameters, *given, *words)
     model = outcome(lambda: made(name, **own).fit(**given), *names)
     if not refused(model) and hasattr(model, "predict"):
         outcome(lambda: model.predict(given["X"]))
@@ -232,18 +248,16 @@ def components(rng: np.random.Generator) -> None:
 
 def attributes(rng: np.random.Generator) -> None:
     """A user has set a fitted attribute."""
-    model = pickle.loads(fitted(choice(rng, NAMES)))
+    model = pickle.loads(fitted(choice(rng, EVERY)))
     name = choice(rng, sorted(k for k in vars(model) if k.endswith("_") or k.startswith("_")))
     value = vars(model)[name]
     setattr(model, name, damaged(rng, value))
-    for method in methods_of(type(model)):
-        result = outcome(lambda asked=method: getattr(model, asked, len)(np.ones((3, 6))))
-        assert refused(result) or all_finite(result)
+    use(model)
 
 
 def exports(rng: np.random.Generator) -> None:
     """A model that a user has damaged, or with other arguments, is written as C or refused."""
-    model = pickle.loads(fitted(choice(rng, NAMES)))
+    model = pickle.loads(fitted(choice(rng, EVERY)))
     arguments: dict[str, Any] = {"name": "net", "numbers": "int8", "limit": 3, "max_bytes": 10**6}
     arguments |= {} if rng.random() < 0.5 else {"numbers": "float32", "limit": None}
     if rng.random() < 0.5:

@@ -6,6 +6,7 @@ import gzip
 import io
 import os
 import tempfile
+import zipfile
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -140,14 +141,30 @@ def mutated(rng: np.random.Generator, content: bytes) -> bytes:
     return content
 
 
+def behind_the_checksum(rng: np.random.Generator, suffix: str, content: bytes) -> bytes:
+    """The same for what a compressed file contains."""
+    if suffix.endswith(".gz"):
+        return gzip.compress(mutated(rng, gzip.decompress(content)), 1, mtime=0)
+    if suffix != ".npz":
+        return mutated(rng, content)
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        entries = {name: archive.read(name) for name in archive.namelist()}
+    name = choice(rng, sorted(entries))
+    entries[name] = mutated(rng, entries[name])
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for each, data in entries.items():
+            archive.writestr(each, data)
+    return stream.getvalue()
+
+
 def readers(rng: np.random.Generator) -> None:
     """A mutated file of one of the formats."""
     suffix = choice(rng, sorted(originals()))
     content = choice(rng, originals()[suffix])
-    if suffix.endswith(".gz") and rng.random() < 0.5:  # behind the checksum
-        content = gzip.compress(mutated(rng, gzip.decompress(content)), 1, mtime=0)
-    else:
-        content = mutated(rng, content)
+    content = (
+        behind_the_checksum(rng, suffix, content) if rng.random() < 0.5 else mutated(rng, content)
+    )
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / f"Two_TRAIN{suffix}"
         file.write_bytes(content)

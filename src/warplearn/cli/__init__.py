@@ -81,6 +81,9 @@ def main() -> None:
     try:
         try:
             app = application()
+            from warplearn.cli.terminal import tame_warnings
+
+            tame_warnings()
         except ModuleNotFoundError as error:
             if error.name not in ("rich", "typer"):
                 raise

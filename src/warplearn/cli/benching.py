@@ -8,8 +8,9 @@ from typing import Any
 
 import typer
 
-from warplearn.cli.common import console, print_json
+from warplearn.cli.common import print_json
 from warplearn.cli.options import AsJson, Jobs, friendly
+from warplearn.cli.terminal import console
 
 
 def distance_speed(n_jobs: int, cases: int = 200, length: int = 150) -> float:

@@ -13,19 +13,12 @@ import typer
 
 from warplearn import catalogue
 from warplearn.cli.options import Reading
+from warplearn.cli.terminal import console, say
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.table import Table
 
     from warplearn.datasets import Dataset
-
-
-def console() -> Console:
-    """A console for results."""
-    from rich.console import Console
-
-    return Console(highlight=False)
 
 
 def table_of(first: str, *others: str, **options: Any) -> Table:
@@ -41,7 +34,7 @@ def table_of(first: str, *others: str, **options: Any) -> Table:
 
 def print_json(value: Any) -> None:
     """Print a value as JSON, on one line."""
-    typer.echo(json.dumps(value, default=_plain))
+    say(json.dumps(value, default=_plain))
 
 
 def print_summary(summary: Mapping[str, Any], as_json: bool) -> None:
@@ -89,7 +82,7 @@ def load_series(source: str, reading: Reading, *, dtype: str = "float32") -> Dat
             )
         split = None if reading.split == "all" else reading.split
         data = datasets.load(source, split, reading.data)
-    typer.echo(f"{source}: {data.describe()}", err=True)
+    say(f"{source}: {data.describe()}", err=True)
     return data.replace(X=data.X.astype(dtype), name=data.name or Path(source).stem)
 
 

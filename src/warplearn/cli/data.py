@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from warplearn.cli.common import console, print_json, table_of
+from warplearn.cli.common import print_json, table_of
 from warplearn.cli.options import AsJson, DataFolder, Reading, friendly
+from warplearn.cli.terminal import console, say
 
 Name = Annotated[str, typer.Argument(help="Name of a data set.")]
 
@@ -42,7 +43,7 @@ def get(name: Name, json: AsJson = False) -> None:
     if json:
         print_json({"name": name, "folder": str(folder)})
     else:
-        typer.echo(str(folder))
+        say(str(folder))
 
 
 @friendly

@@ -13,11 +13,12 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from warplearn.cli.common import console, print_json
+from warplearn.cli.common import print_json
 from warplearn.cli.drawing import draw_series
 from warplearn.cli.options import FAILED, AsJson, friendly
 from warplearn.cli.playing import play
 from warplearn.cli.studies import run_study, summary_of
+from warplearn.cli.terminal import console
 
 if TYPE_CHECKING:
     from warplearn.experiments import Data, Study

@@ -16,6 +16,7 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 import typer
 
 from warplearn.cli import INTERRUPTED
+from warplearn.cli.terminal import say
 
 R = TypeVar("R")
 
@@ -169,18 +170,18 @@ def _call(function: Callable[..., R], given: dict[str, Any]) -> R:
     try:
         return function(**given)
     except KeyboardInterrupt:
-        typer.echo("interrupted", err=True)
+        say("interrupted", err=True)
         raise typer.Exit(INTERRUPTED) from None
     except BrokenPipeError:  # nobody reads on, as with `| head`
         raise typer.Exit(FAILED) from None
     except MemoryError as error:
-        typer.echo(f"error: not enough memory. {error}", err=True)
+        say(f"error: not enough memory. {error}", err=True)
         raise typer.Exit(FAILED) from None
     except (ValueError, TypeError, OSError) as error:
-        typer.echo(f"error: {error}", err=True)
+        say(f"error: {error}", err=True)
         raise typer.Exit(FAILED) from None
     except ModuleNotFoundError as error:
         if (error.name or "warplearn").startswith("warplearn"):
             raise
-        typer.echo(f"error: {error.name} is missing; run: pip install {error.name}", err=True)
+        say(f"error: {error.name} is missing; run: pip install {error.name}", err=True)
         raise typer.Exit(FAILED) from None

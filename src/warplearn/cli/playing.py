@@ -10,8 +10,9 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from warplearn.cli.common import console, print_json
+from warplearn.cli.common import print_json
 from warplearn.cli.drawing import draw_series
+from warplearn.cli.terminal import console
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -12,7 +13,6 @@ import typer
 
 from warplearn.cli.common import (
     check_labelled,
-    console,
     load_series,
     print_json,
     print_summary,
@@ -23,6 +23,7 @@ from warplearn.cli.options import AsJson, Jobs, Output, Series, TestReading, fri
 from warplearn.cli.progress import working
 from warplearn.cli.storage import load_model
 from warplearn.cli.streams import stream_of
+from warplearn.cli.terminal import console, field, say
 
 if TYPE_CHECKING:
     from warplearn.datasets import Dataset
@@ -41,7 +42,7 @@ def cases_for(model: Any, source: str, reading: TestReading) -> Dataset:
             f"{model.n_channels_in_}"
         )
     if not cases.X.is_ragged and cases.X.max_length == model.n_features_in_ + 1:
-        typer.echo(
+        say(
             f"warning: all series are one step longer than the training series "
             f"({model.n_features_in_}): is a column of labels or identifiers among the values?",
             err=True,
@@ -89,10 +90,18 @@ def predict(
         rows = zip(lines, shares, strict=True)
         lines = [[*line, *(f"{share:.6g}" for share in row)] for line, row in rows]
         lines.insert(0, ["predicted", *map(str, fitted.classes_)])
-    separator = "," if output is not None and output.suffix == ".csv" else "\t"
-    text = "\n".join(separator.join(line) for line in lines)
+    _write_lines(lines, output)
+
+
+def _write_lines(lines: list[list[str]], output: Path | None) -> None:
+    """Print lines of fields, or write them to a file."""
+    if output is not None and output.suffix == ".csv":
+        with output.open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows(lines)
+        return
+    text = "\n".join("\t".join(map(field, line)) for line in lines)  # one line for each series
     if output is None:
-        typer.echo(text)
+        say(text)
     else:
         output.write_text(text + "\n", "utf-8")
 
@@ -146,7 +155,7 @@ def check_known_labels(labels: Any, classes: Any, name: str) -> None:
             f"({_listed(classes.tolist())}): every series would count as an error"
         )
     count = sum(label in unknown for label in labels.tolist())
-    typer.echo(
+    say(
         f"warning: {count} series have labels that the model does not know, and count as errors: "
         f"{_listed(unknown)}",
         err=True,
@@ -297,7 +306,7 @@ def stream(model: ModelFile, jobs: Jobs = 1, json: AsJson = False) -> None:
             print_json({"samples": online.n_samples, "decision": value, "class": label})
         else:
             values = "\t".join(f"{value:.6g}" for value in decision)
-            typer.echo(f"{online.n_samples}\t{values}\t{label}")
+            say(f"{online.n_samples}\t{values}\t{field(label)}")
         sys.stdout.flush()
 
 

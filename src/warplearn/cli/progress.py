@@ -44,8 +44,9 @@ def working(what: str, total: int | None = None) -> Iterator[Callable[[], None]]
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     bar = Progress(
-        TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[note]}"),
-        TimeElapsedColumn(), console=Console(stderr=True), transient=True,
+        TextColumn("{task.description}", markup=False), BarColumn(),
+        TextColumn("{task.fields[note]}", markup=False), TimeElapsedColumn(),
+        console=Console(stderr=True), transient=True,
     )  # fmt: skip
     with bar:
         task = bar.add_task(what, total=total, note="")

@@ -15,8 +15,10 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from warplearn.cli import INTERRUPTED
-from warplearn.cli.common import check_labelled, console, load_series, print_json
+from warplearn.cli.common import check_labelled, load_series, print_json
 from warplearn.cli.options import FAILED, AsJson, DataFolder, Jobs, Reading, TestReading, friendly
+from warplearn.cli.terminal import console, say
+from warplearn.text import printable
 
 if TYPE_CHECKING:
     from warplearn.experiments import Cell, Data, Study, Table
@@ -48,7 +50,7 @@ def print_table(table: Table) -> None:
 
 
 def _rich_text(cell: Cell) -> Text:
-    return Text(cell.text.replace(" (", "\n("), _STYLES.get(cell.mark, cell.mark))
+    return Text(printable(cell.text).replace(" (", "\n("), _STYLES.get(cell.mark, cell.mark))
 
 
 def save_figures(rows: list[Line], results: Path) -> list[Path]:
@@ -57,7 +59,7 @@ def save_figures(rows: list[Line], results: Path) -> list[Path]:
 
     drawings = drawings_of(rows)
     if drawings and not find_spec("matplotlib"):
-        typer.echo("no figure: matplotlib is missing; run: pip install matplotlib", err=True)
+        say("no figure: matplotlib is missing; run: pip install matplotlib", err=True)
         return []
     paths = []
     for number, drawing in enumerate(drawings):
@@ -140,9 +142,9 @@ def reproduce(
         print_json(summary_of(rows, failures, path))
     elif not quiet:
         print_table(table_of(rows, failures))
-        typer.echo(f"{len(rows)} trials in {path}: {totals(path)}")
+        say(f"{len(rows)} trials in {path}: {totals(path)}")
         for figure in figures:
-            typer.echo(f"figure: {figure}")
+            say(f"figure: {figure}")
     if failures:
         raise typer.Exit(FAILED)
 
@@ -157,19 +159,19 @@ def _collect(study: Study, directory: Path | None, download: bool, *, instead: b
 
     collected = collect(study, directory, download=download)
     if collected.replaced and instead:
-        typer.echo(
+        say(
             "None of the study's data sets is here: built-in, generated ones are used instead. "
             "Give --data DIR, set WARPLEARN_DATA, or try --download.",
             err=True,
         )
     elif collected.missing:
         for reason in collected.missing.values():
-            typer.echo(f"left out: {reason}", err=True)
+            say(f"left out: {reason}", err=True)
         if collected.replaced or not collected.data:
             raise typer.Exit(FAILED)
     for each in collected.data:
         if not len(each.test):
-            typer.echo(f"{each.name} has no test series: judged by cross-validation", err=True)
+            say(f"{each.name} has no test series: judged by cross-validation", err=True)
     return collected.data
 
 
@@ -197,7 +199,7 @@ def run_study(
             threads = max(1, sum(client.nthreads().values()))
             return run(study, cases, path, n_jobs=threads, call=caller(client), **options)
     except KeyboardInterrupt:
-        typer.echo(f"interrupted; what is finished is in {path}, run again to go on", err=True)
+        say(f"interrupted; what is finished is in {path}, run again to go on", err=True)
         raise typer.Exit(INTERRUPTED) from None
 
 
@@ -234,7 +236,7 @@ def report(
     if json:
         print_json({"page": str(output), "bytes": output.stat().st_size})
     else:
-        typer.echo(f"wrote {output}")
+        say(f"wrote {output}")
 
 
 def _report_model(sources: list[str], output: Path | None, reading: Reading) -> None:
@@ -269,7 +271,7 @@ def _report_results(results: list[Path], output: Path | None, json: bool) -> Non
                 print_json(summary_of(rows, failures, path))
             else:
                 print_table(table_of(rows, failures))
-                typer.echo(f"{len(rows)} trials in {path}: {totals(path)}")
+                say(f"{len(rows)} trials in {path}: {totals(path)}")
         return
     if output.suffix not in _WRITERS:
         raise typer.BadParameter(

@@ -12,7 +12,6 @@ from warplearn import catalogue
 from warplearn.cli.common import (
     check_classes,
     collect_warnings,
-    console,
     estimator_for,
     load_series,
     make,
@@ -24,6 +23,7 @@ from warplearn.cli.common import (
 from warplearn.cli.options import AsJson, Jobs, Seed, TrainReading, friendly
 from warplearn.cli.progress import fit_with_progress, working
 from warplearn.cli.storage import save_model, size_of
+from warplearn.cli.terminal import console, say
 
 if TYPE_CHECKING:
     from warplearn.datasets import Dataset
@@ -107,7 +107,7 @@ def fit(
     save_model(model, output)
     summary = {"seconds": seconds, **_describe(model, series, output)}
     for message in messages:
-        typer.echo(f"warning: {message}", err=True)
+        say(f"warning: {message}", err=True)
     print_summary(summary | ({"warnings": messages} if json else {}), json)
 
 

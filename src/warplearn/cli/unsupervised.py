@@ -9,7 +9,6 @@ import typer
 from warplearn import catalogue
 from warplearn.cli.common import (
     check_labelled,
-    console,
     estimator_for,
     load_series,
     make,
@@ -20,6 +19,7 @@ from warplearn.cli.common import (
 from warplearn.cli.drawing import draw_series
 from warplearn.cli.options import AsJson, Jobs, Output, Seed, Series, TrainReading, friendly
 from warplearn.cli.progress import fit_with_progress, working
+from warplearn.cli.terminal import console
 
 METHODS = ", ".join(catalogue.commands("cluster"))
 

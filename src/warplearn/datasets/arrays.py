@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,11 @@ def read_npz(file: StrPath, *, missing: str = "error") -> Dataset:
             y = np.char.decode(y, "utf-8")
         except UnicodeDecodeError as error:
             raise MalformedFileError(path, None, f"y is not UTF-8 text: {error}") from error
+    if y.dtype.kind == "U" and y.nbytes:
+        points = np.ascontiguousarray(y).view(y.dtype.str[0] + "u4")
+        if points.max() > sys.maxunicode:
+            problem = f"y holds damaged text: {points.max():#x} is no character"
+            raise MalformedFileError(path, None, problem)
     for case, label in enumerate(y):
         check_label(path, None, f"case {case}: ", label)
     lengths = _cut_in_place(path, values, missing)

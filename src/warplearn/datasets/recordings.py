@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from warplearn.series.collection import SeriesCollection
+from warplearn.series.convert import to_floats
 from warplearn.series.numbers import LARGEST, check_count
 
 __all__ = ["Recording", "make_recording"]
@@ -17,6 +18,7 @@ __all__ = ["Recording", "make_recording"]
 Array = NDArray[Any]
 
 _KNOTS = 8  # of the warping of background
+_LONGEST_SPACING = 10**6  # in lengths of a series
 _NOISE_ONLY = 0.25  # share of the background that is noise
 
 
@@ -79,9 +81,10 @@ def make_recording(
         raise ValueError(
             f"y must have a class for each of {len(series)} series, got {labels.shape}"
         )
-    if np.shape(spacing) != (2,):
-        raise ValueError(f"spacing must be two shares, got {spacing!r}")
-    least, most = (round(share * series.max_length) for share in spacing)
+    shares = to_floats(spacing, "spacing")
+    if shares.shape != (2,) or not (np.abs(shares) <= _LONGEST_SPACING).all():
+        raise ValueError(f"spacing must be two shares up to {_LONGEST_SPACING}, got {spacing!r}")
+    least, most = (round(share * series.max_length) for share in shares.tolist())
     if not 2 <= least <= most:
         raise ValueError(
             f"spacing must be two ascending shares of at least two samples, got {spacing!r}"

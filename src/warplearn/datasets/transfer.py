@@ -8,6 +8,7 @@ only if the server says that it is still the same one.
 from __future__ import annotations
 
 import hashlib
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -20,6 +21,7 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 Progress = Callable[[int, int | None], None]
 _CHUNK = 1 << 16
+_SIZE = re.compile(r"[0-9]{1,18}")  # Python refuses to read numbers of thousands of digits
 _THIS_MACHINE = ("127.0.0.1", "::1", "localhost")
 
 
@@ -124,7 +126,7 @@ def fetch(address: str, part: Part, limits: Limits, report: Progress) -> str:
             part.begin(address, "")
             raise RetryableError("the server went on at another place than it was asked for")
         size = answer.headers.get("Content-Length", "")
-        total = came + int(size) if size.isascii() and size.isdecimal() else None
+        total = came + int(size) if _SIZE.fullmatch(size) else None
         _check_size(address, total or 0, limits.size)
         digest = hashlib.sha256()
         with part.file.open("r+b") as stream:

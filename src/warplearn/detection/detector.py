@@ -17,6 +17,7 @@ from warplearn.base import (
     CheckedState,
     check_array_of,
     check_fitted_array,
+    check_fitted_classes,
     check_fitted_count,
     check_not_negative,
 )
@@ -35,6 +36,7 @@ from warplearn.series.windows import check_normalize, chunks_of, read_recording
 __all__ = ["ElasticDetector"]
 
 _ROOM = 2**15  # samples that `detect` scores at a time
+_LONGEST = 2**48  # samples of an event: ends are int64
 
 
 @dataclass(repr=False, eq=False)
@@ -343,28 +345,29 @@ class ElasticDetector(CheckedState, BaseEstimator):
 
     def _check_state(self, whole: bool = False) -> None:
         model: Any = getattr(self, "model_", None)
-        classes = getattr(self, "classes_", None)
         if not hasattr(model, "decision_function") or not hasattr(model, "classes_"):
             raise ValueError(f"model_ must be a fitted classifier, got {model!r}")
         if isinstance(model, CheckedState):
             model._check_state(whole)
-        for name in ("window_", "n_channels_in_"):
+        for name in ("window_", "n_features_in_", "n_channels_in_"):
             check_fitted_count(self, name)
+        if self.n_features_in_ != self.window_:
+            raise ValueError(f"n_features_in_ must be window_, got {self.n_features_in_}")
         self._check_gate(whole)
         background = getattr(self, "background_", None)
         n_classes = len(model.classes_)
         if not isinstance(background, int) or not -1 <= background < n_classes:
             raise ValueError(f"background_ must be a class of model_ or -1, got {background!r}")
         n_events = n_classes - (background >= 0)
-        if not isinstance(classes, np.ndarray) or classes.shape != (n_events,):
-            raise ValueError(f"classes_ must be {n_events} classes, got {classes!r}")
-        durations = check_fitted_array(self, "durations_", (n_events,), "iu")
-        if durations.min() < 1:
-            raise ValueError(f"durations_ must be positive, got {durations!r}")
+        if check_fitted_classes(self, 1) != n_events:
+            raise ValueError(f"classes_ must be {n_events} classes, got {self.classes_!r}")
+        durations = check_fitted_array(self, "durations_", (n_events,), "i")
+        if durations.min() < 1 or durations.max() > _LONGEST:
+            raise ValueError(f"durations_ must be between 1 and {_LONGEST}, got {durations!r}")
         check_array_of(np.array([getattr(self, "threshold_", np.nan)]), "threshold_", (1,))
         if getattr(self, "dtype_", None) not in ("float32", "float64"):
             raise ValueError(f"dtype_ must be 'float32' or 'float64', got {self.dtype_!r}")
-        if self.n_channels_in_ != model.n_channels_in_:
+        if self.n_channels_in_ != getattr(model, "n_channels_in_", self.n_channels_in_):
             raise ValueError(f"n_channels_in_ must be that of model_, got {self.n_channels_in_}")
 
     def _check_gate(self, whole: bool) -> None:

@@ -159,7 +159,8 @@ class ElasticEarlyClassifier(ClassifierMixin, CheckedState, BaseEstimator):
         estimator = self.estimator
         if estimator is None:
             estimator = ElasticFeatureClassifier(500, random_state=0)
-        steps = np.linspace(0, series.max_length, self.n_checkpoints + 1)[1:]
+        count = min(int(self.n_checkpoints), series.max_length)
+        steps = np.linspace(0, series.max_length, count + 1)[1:]
         self.checkpoints_ = np.unique(np.ceil(steps).astype(np.int64))
         folds = StratifiedKFold(min(self.cv, fewest), shuffle=True, random_state=0)
         shape = (len(series), len(self.checkpoints_))
@@ -261,17 +262,20 @@ class ElasticEarlyClassifier(ClassifierMixin, CheckedState, BaseEstimator):
 
     def _check_state(self, whole: bool = False) -> None:
         model: Any = getattr(self, "model_", None)
-        if not hasattr(model, "decision_function"):
+        if not hasattr(model, "decision_function") or not hasattr(model, "classes_"):
             raise ValueError(f"model_ must be a fitted classifier, got {model!r}")
         if isinstance(model, CheckedState):
             model._check_state(whole)
         n_classes = check_fitted_classes(self)
         if len(model.classes_) != n_classes:
             raise ValueError(f"model_ must have {n_classes} classes, got {len(model.classes_)}")
-        check_fitted_count(self, "n_features_in_")
-        checkpoints = check_fitted_array(self, "checkpoints_", (None,), "iu")
-        if checkpoints[0] < 1 or (np.diff(checkpoints) < 1).any():
-            raise ValueError("checkpoints_ must be ascending and positive")
+        channels = check_fitted_count(self, "n_channels_in_")
+        if channels != getattr(model, "n_channels_in_", channels):  # another library's has none
+            raise ValueError(f"n_channels_in_ must be that of model_, got {self.n_channels_in_}")
+        longest = check_fitted_count(self, "n_features_in_")
+        checkpoints = check_fitted_array(self, "checkpoints_", (None,), "i")
+        if checkpoints[0] < 1 or (np.diff(checkpoints) < 1).any() or checkpoints[-1] != longest:
+            raise ValueError("checkpoints_ must ascend from 1 at least to n_features_in_")
         check_fitted_array(self, "reliability_", (len(checkpoints), 2))
         threshold = getattr(self, "threshold_", None)
         if not isinstance(threshold, float) or not 0 <= threshold <= 1:

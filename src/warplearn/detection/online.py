@@ -153,9 +153,13 @@ class DetectionStream:
 
     def skip(self, n_samples: int) -> Table:
         """Say that samples of every stream are missing, as `push` of so many NaN does."""
-        check_count(n_samples, "n_samples", 0)
-        shape = (self.n_streams, int(n_samples), self._detection.n_channels)
-        return self._push(np.full(shape, np.nan, self._detection.dtype))
+        left, found = check_count(n_samples, "n_samples", 0), [self._nothing]
+        room = self._buffer.shape[1] - self._kept
+        while left:  # a sensor may be off for days: never all of it at once
+            shape = (self.n_streams, min(left, room), self._detection.n_channels)
+            found.append(self._push(np.full(shape, np.nan, self._detection.dtype)))
+            left -= shape[1]
+        return np.concatenate(found)
 
     def flush(self) -> Table:
         """Report events that are open, as if the streams had ended."""

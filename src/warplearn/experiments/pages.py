@@ -61,6 +61,7 @@ def figure_html(figures: Sequence[Callable[[], Figure]], caption: str, salt: str
 
     settings: Any = dict.fromkeys(_INKED, _INK)
     settings |= {"svg.fonttype": "none", "svg.hashsalt": salt}
+    settings["text.parse_math"] = False  # names may have dollar signs
     with rc_context(settings):
         panels = "".join(_svg(make(), caption) for make in figures)
     said = html.escape(caption)

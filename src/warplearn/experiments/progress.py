@@ -9,6 +9,8 @@ from importlib.util import find_spec
 from types import TracebackType
 from typing import Any, Protocol, TextIO
 
+from warplearn.text import printable
+
 
 class Progress(Protocol):
     """What the runner tells of."""
@@ -91,7 +93,7 @@ class PlainProgress:
     def say(self, message: str) -> None:
         """See `Progress`."""
         share = f"{self.trials} of {self.of} trials, {in_words(self.clock.left())}"
-        print(f"{message}  [{share}]", file=self.stream, flush=True)
+        print(printable(f"{message}  [{share}]"), file=self.stream, flush=True)
 
     def fail(self, label: str, message: str) -> None:
         """See `Progress`."""
@@ -119,9 +121,9 @@ class RichProgress:
         self.clock = Clock()
         self.bars = Bars(
             SpinnerColumn(),
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
-            TextColumn("{task.fields[note]}"),
+            TextColumn("{task.fields[note]}", markup=False),
             TimeElapsedColumn(),
             console=console,
         )
@@ -155,7 +157,7 @@ class RichProgress:
         elif label in self.running:
             self.bars.update(self.running[label], note=activity)
         else:
-            self.running[label] = self.bars.add_task(label, total=None, note=activity)
+            self.running[label] = self.bars.add_task(printable(label), total=None, note=activity)
 
     def advance(self, work: float, n_trials: int) -> None:
         """See `Progress`."""
@@ -166,12 +168,12 @@ class RichProgress:
 
     def say(self, message: str) -> None:
         """See `Progress`."""
-        self.bars.console.print(message, highlight=False, markup=False)
+        self.bars.console.print(printable(message), highlight=False, markup=False)
 
     def fail(self, label: str, message: str) -> None:
         """See `Progress`."""
         self.bars.console.print(
-            f"{label}: failed: {message}", style="red", highlight=False, markup=False
+            printable(f"{label}: failed: {message}"), style="red", highlight=False, markup=False
         )
 
 

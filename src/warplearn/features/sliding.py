@@ -125,10 +125,7 @@ class SlidingFeatures(TransformerMixin, WindowSettings, metaclass=ABCMeta):
         name = f"n_{self._item}s"
         check_scalar(getattr(self, name), name, (int, np.integer), min_val=1, max_val=2**31)
         elasticities = positive_integers(self.elasticities, "elasticities")
-        check_names(self.poolings, self._poolings, "poolings")
-        if len(set(self.poolings)) < len(self.poolings):
-            raise ValueError(f"poolings must be different from each other, got {self.poolings!r}")
-        check_names(self.representations, REPRESENTATIONS, "representations")
+        self._check_names()
         self.means_, self.scales_ = self._scales(X)
         rng = check_random_state(self.random_state)
         count = -(-getattr(self, name) // GROUP)
@@ -324,9 +321,15 @@ class SlidingFeatures(TransformerMixin, WindowSettings, metaclass=ABCMeta):
             for index, (m, r, normalized) in enumerate(distinct)
         ]
 
-    def _check_state(self, whole: bool = False) -> None:
+    def _check_names(self) -> None:
+        """Check what is kept of outputs, and what matrices slide along."""
         check_names(self.poolings, self._poolings, "poolings")
+        if len(set(self.poolings)) < len(self.poolings):
+            raise ValueError(f"poolings must be different from each other, got {self.poolings!r}")
         check_names(self.representations, REPRESENTATIONS, "representations")
+
+    def _check_state(self, whole: bool = False) -> None:
+        self._check_names()
         check_fitted_count(self, "n_features_in_")
         n_channels = check_fitted_count(self, "n_channels_in_")
         representations = len(self._distinct)
