@@ -99,7 +99,9 @@ def malformed(rng: np.random.Generator) -> None:
         "signal": lambda wrong: pickle.loads(fitted("classifier")).slide(wrong),
         "window": lambda wrong: pickle.loads(fitted("classifier")).slide(signal, window=wrong),
         "stride": lambda wrong: pickle.loads(fitted("classifier")).slide(signal, wrong),
-        "normalize": lambda wrong: pickle.loads(fitted("classifier")).slide(signal, normalize=wrong),
+        "normalize": lambda wrong: pickle.loads(fitted("classifier")).slide(
+            signal, normalize=wrong
+        ),
         "method": lambda wrong: pickle.loads(fitted("classifier")).slide(signal, method=wrong),
         "n_streams": lambda wrong: pickle.loads(fitted("detector")).stream(wrong),
         "n_samples": lambda wrong: pickle.loads(fitted("detector")).stream().skip(wrong),
