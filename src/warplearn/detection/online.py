@@ -234,7 +234,7 @@ class DetectionStream:
         whole, stride = self._whole, self._detection.steps.stride
         due = np.arange(-int(times[0] - whole + 1) % stride, len(times), stride)
         stream, place = np.nonzero(ages[:, due] >= whole)
-        if not len(stream) and not cuts and not self._open.any():
+        if not len(stream) and not cuts:
             self.scores[ages[:, -1] < self._detection.window] = np.nan
             return []
         scored = self._scored(stream, times[due[place]])
