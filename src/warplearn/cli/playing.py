@@ -32,8 +32,9 @@ class Player:
     detector: Any
     recording: Recording
     found: list[Any] = field(default_factory=list)
-    scores: list[float] = field(default_factory=list)  # of each sample; NaN before the first
+    scores: list[float] = field(default_factory=list)  # at each sample; NaN before the first
     seconds: list[float] = field(default_factory=list)  # of each packet
+    columns: Any = None  # the dtype of a table of events
 
     def packets(self) -> Any:
         """Push one packet after the other; gives the events that each reported."""
@@ -47,7 +48,7 @@ class Player:
             self.found += list(events)
             yield events
         rest = stream.flush()
-        self.found += list(rest)
+        self.found, self.columns = self.found + list(rest), rest.dtype
         yield rest
 
     def is_right(self, event: Any) -> bool:
@@ -175,7 +176,7 @@ def _conclude(player: Player, json: bool) -> None:
 
     from warplearn import event_metrics
 
-    found: NDArray[Any] = np.array(player.found, dtype=player.found[0].dtype)
+    found: NDArray[Any] = np.array(player.found, dtype=player.columns)
     metrics = event_metrics(found, player.recording.events)
     median, rare = player.latency()
     if json:

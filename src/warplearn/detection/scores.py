@@ -138,11 +138,6 @@ class Scorer(NamedTuple):
             return cls(_decider(model, length), readout, None, -np.inf)
         return cls(_decider(model, length), readout, _decider(gate.model, length), gate.threshold)
 
-    def scores(self, windows: WindowSource) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Scores, and the number of the best class among those of events."""
-        _, scores, codes = self.best(windows, 1)
-        return scores, codes
-
     def best(
         self, windows: WindowSource, candidates: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
