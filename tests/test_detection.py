@@ -313,8 +313,10 @@ def test_gaps_are_filled_or_break(rng, max_gap, size):
 def test_gaps_are_named(detector, test_signal):
     broken = test_signal.copy()
     broken[[300, 301]] = np.nan
-    with pytest.warns(GapWarning, match=r"begins at sample 300: no window contains it"):
+    named = r"begins at sample 300: no window contains it"
+    with pytest.warns(GapWarning, match=named) as caught:
         found = detector.detect(broken)
+    assert caught[0].filename == __file__  # the code that called the library
     stride = 6 if detector.stride is None else 1
     before, after = (
         detector.detect(test_signal[:300]),

@@ -8,6 +8,7 @@ rule needs no later samples, so recordings and streams are treated alike.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from typing import NamedTuple
 
@@ -50,8 +51,16 @@ def warn_of_gap(sample: int, stream: int | None, max_gap: int) -> None:
     warnings.warn(
         f"a gap (NaN) begins at sample {sample}{of}: {treated}; further gaps are treated alike",
         GapWarning,
-        stacklevel=4,
+        stacklevel=_level_of_caller(),
     )
+
+
+def _level_of_caller() -> int:
+    """How many calls up the code is that called the library; it is the one to be shown."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals["__name__"].startswith("warplearn."):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 class Stretches:

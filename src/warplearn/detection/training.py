@@ -191,7 +191,8 @@ def _train_gate(
         return model.decision_function(SeriesCollection.of_windows(examples.windows(which)))
 
     positive = chosen[is_event[chosen]]
-    event = np.abs(examples.starts[positive, None] - examples.centred).argmin(axis=1)
+    between = (examples.centred[:-1] + examples.centred[1:]) / 2
+    event = np.searchsorted(between, examples.starts[positive])  # the nearest
     of_events = np.full(len(examples.centred), -np.inf)  # the best value of each
     np.maximum.at(of_events, event, values(positive))
     least = float(np.quantile(of_events[np.isfinite(of_events)], _MISSED_BY_GATE))
