@@ -9,7 +9,7 @@ from warplearn import ElasticLinearSVCCV, ElasticLogisticRegressionCV, SeriesCol
 from warplearn.linear_model import Ensemble, Polarity
 
 BRIEF = {
-    "elasticities": (1, 3), "learning_rates": (0.3, 0.03), "n_best": 2, "n_init": 2, "max_iter": 10,
+    "elasticities": (1, 3), "learning_rates": (0.3, 0.03), "n_best": 2, "n_starts": 2, "max_iter": 10,
     "random_state": 0, "cv": StratifiedKFold(3),
 }  # fmt: skip
 BOTH = [ElasticLogisticRegressionCV, ElasticLinearSVCCV]

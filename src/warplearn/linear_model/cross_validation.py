@@ -36,8 +36,10 @@ from warplearn.series.lengths import LONGER
 from warplearn.series.scaling import element_scales, standardized
 from warplearn.training.data import TrainingSet
 
+_PATIENCE = 20  # epochs without fewer mistakes
+_MOST_TRAINED = 500  # series that a candidate is trained on while it is judged
 _SPLITS = (5, 40)  # at least and at most
-_CELLS = 6e10  # of all grids, which limit the number of splits: some 20 seconds in one thread
+_CELLS = 4e10  # of all grids, which limit the number of splits
 
 
 @dataclass(repr=False, eq=False, kw_only=True)
@@ -46,25 +48,27 @@ class ElasticLinearClassifierCV(ClassifierMixin, LinearClassifier):
 
     Parameters
     ----------
-    elasticities : sequence, default=(1, 0.05, 0.1, 0.3)
+    elasticities : sequence, default=(1, 0.05, 0.1, 0.2)
         Columns of the weight matrices to choose from, each as `elasticity` of
         `ElasticLogisticRegression`.
     polarities : sequence, default=("+", "-", "symmetric")
         Polarities to choose from, each as `polarity` of `ElasticLogisticRegression`.
-    learning_rates : sequence of float, default=(1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
+    learning_rates : sequence of float, default=(1.0, 0.2, 0.05, 0.01, 0.002)
         Initial learning rates to choose from.  While the model is trained, the series of each
         channel are divided by their root mean square, so rates do not depend on the unit.
     alphas : sequence of float, default=(0.0,)
         Strengths of the penalty to choose from.
     cv : int, splitter or iterable, optional
         As in scikit-learn.  By default 10 stratified folds, repeated up to 4 times, of a small
-        training set, and 5 folds of a large one.
+        training set, and 5 folds of a large one.  Candidates are trained on at most 500 series of
+        a split.
     n_best : int, default=8
         How many candidates the model is made of: the best ones of one elasticity.
-    n_init : int, default=2
+    n_starts : int, default=2
         From how many starts each of them is trained.
-    max_iter : int, default=60
-        Epochs of training.
+    max_iter : int, default=100
+        Epochs at most.  Training ends when no series is misclassified, or after 20 epochs without
+        fewer mistakes, and the weights with the fewest mistakes are kept.
     band : int, float or str, optional
         Sakoe-Chiba band: a radius in cells, or a share of the longer side of the grid.
     class_weight : dict or "balanced", optional
@@ -109,14 +113,14 @@ class ElasticLinearClassifierCV(ClassifierMixin, LinearClassifier):
         Length of the longest training series, the rows of the matrices.
     """
 
-    elasticities: Sequence[ExtentLike] = (1, 0.05, 0.1, 0.3)
+    elasticities: Sequence[ExtentLike] = (1, 0.05, 0.1, 0.2)
     polarities: Sequence[str] = ("+", "-", "symmetric")
-    learning_rates: Sequence[float] = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
+    learning_rates: Sequence[float] = (1.0, 0.2, 0.05, 0.01, 0.002)
     alphas: Sequence[float] = (0.0,)
     cv: Any = None
     n_best: int = 8
-    n_init: int = 2
-    max_iter: int = 60
+    n_starts: int = 2
+    max_iter: int = 100
     band: BandLike = None
     class_weight: Any = None
     longer: str = "error"
@@ -153,7 +157,7 @@ class ElasticLinearClassifierCV(ClassifierMixin, LinearClassifier):
         quick = search._replace(data=replace(data, X=scaled.astype(np.float32)))
         judged = [quick.judge(candidates) for candidates in self._candidates(data)]
         members = self._choose(judged)
-        seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_init).tolist()
+        seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_starts).tolist()
         plans = [
             (params | {"random_state": each}, data.cases) for params in members for each in seeds
         ]
@@ -164,8 +168,8 @@ class ElasticLinearClassifierCV(ClassifierMixin, LinearClassifier):
         """An estimator with the parameters that all candidates share."""
         return self._estimator(
             band=self.band, class_weight=self.class_weight, longer=self.longer,
-            max_iter=self.max_iter, monitor="loss", tol=None, average=True,
-            random_state=seed, n_jobs=self.n_jobs,
+            max_iter=self.max_iter, n_iter_no_change=_PATIENCE, random_state=seed,
+            n_jobs=self.n_jobs,
         )  # fmt: skip
 
     def _splits(self, data: TrainingSet, rng: np.random.RandomState) -> list[tuple[Cases, Cases]]:
@@ -173,7 +177,10 @@ class ElasticLinearClassifierCV(ClassifierMixin, LinearClassifier):
         cases, codes = data.cases, data.y[data.cases]
         cv = self._folds(data, rng) if self.cv is None else self.cv
         splits = check_cv(cv, codes, classifier=True).split(np.zeros(len(cases)), codes)
-        return [(cases[train], cases[test]) for train, test in splits]
+        return [
+            (np.sort(rng.permutation(cases[train])[:_MOST_TRAINED]), cases[test])
+            for train, test in splits
+        ]
 
     def _folds(self, data: TrainingSet, rng: np.random.RandomState) -> RepeatedStratifiedKFold:
         """Ten folds, repeated, of a small training set; five of a large one."""
@@ -235,7 +242,7 @@ class ElasticLinearClassifierCV(ClassifierMixin, LinearClassifier):
         self._context = models[0]._context._replace(readout=readout)
 
     def _check_parameters(self) -> None:
-        check_counts(self, "n_best", "n_init", "max_iter")
+        check_counts(self, "n_best", "n_starts", "max_iter")
         check_choice(self.longer, LONGER, "longer")
         for name in ("elasticities", "polarities", "learning_rates", "alphas"):
             values = getattr(self, name)
@@ -275,7 +282,7 @@ class ElasticLinearSVCCV(ElasticLinearClassifierCV):
 
     Parameters
     ----------
-    learning_rates : sequence of float, default=(0.3, 0.1, 0.03, 0.01, 0.003)
+    learning_rates : sequence of float, default=(0.2, 0.05, 0.01, 0.002)
         Initial learning rates to choose from.  While the model is trained, the series of each
         channel are divided by their root mean square, so rates do not depend on the unit.
     alphas : sequence of float, default=(2**-10, 2**-6)
@@ -287,7 +294,7 @@ class ElasticLinearSVCCV(ElasticLinearClassifierCV):
     ElasticGridSearchCV : A search over any parameters of any estimator.
     """
 
-    learning_rates: Sequence[float] = (0.3, 0.1, 0.03, 0.01, 0.003)
+    learning_rates: Sequence[float] = (0.2, 0.05, 0.01, 0.002)
     alphas: Sequence[float] = (2**-10, 2**-6)
 
     _estimator = ElasticLinearSVC
