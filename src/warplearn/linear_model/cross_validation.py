@@ -146,7 +146,7 @@ class ElasticLinearClassifierCV(ClassifierMixin, LinearClassifier):
         if not series.in_memory:
             raise ValueError("X must be in memory, got series that are read in chunks")
         rng = check_random_state(self.random_state)
-        mean, deviation = element_scales(series)
+        mean, deviation = element_scales(series, np.flatnonzero(weights))
         unit = np.hypot(mean, deviation)
         scaled = standardized(series, np.zeros_like(unit), unit)
         alphabet, cases = getattr(self, "alphabet_", None), np.flatnonzero(weights)
