@@ -25,6 +25,8 @@ SMALL = {
     "ElasticFeatureClassifier": {"n_filters": 200},
     "ElasticMLPClassifier": {"hidden_layer_sizes": (4,), "max_iter": 30, "elasticity": 2},
     "ElasticLVQClassifier": {"max_iter": 2},
+    "ElasticLinearSVCCV": {"learning_rates": (0.1,), "cv": 3},
+    "ElasticLogisticRegressionCV": {"learning_rates": (0.1,), "cv": 3},
 }
 NAMES = [n for n in catalogue.estimators("classify") if catalogue.ESTIMATORS[n].public]
 

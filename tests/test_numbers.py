@@ -26,7 +26,7 @@ def brief(name, **parameters):
     cls = catalogue.estimator_class(name)
     short = {
         "random_state": 0, "max_iter": 2, "n_clusters": 2, "n_filters": 20, "n_shapelets": 16,
-        "grid": (2, 1),
+        "grid": (2, 1), "learning_rates": (0.1,),
     }  # fmt: skip
     known = {k: v for k, v in short.items() if k in cls().get_params()}
     return cls(**(known | parameters))

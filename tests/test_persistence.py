@@ -26,7 +26,7 @@ from warplearn.training.schedules import Decay
 LENGTHS = (7, 9, 6, 9, 8, 7, 9, 8)
 Y = np.array([0, 1] * 4)
 SMALL = {"max_iter": 2, "mean_iter": 2, "random_state": 0, "n_filters": 40, "n_shapelets": 40, "units": 2, "widths": (4,),
-         "filter_lengths": (3,), "hidden_layer_sizes": (3,)}  # fmt: skip
+         "filter_lengths": (3,), "hidden_layer_sizes": (3,), "learning_rates": (0.1,)}  # fmt: skip
 METHODS = ("decision_function", "explain", "predict", "predict_proba", "score_samples", "transform")
 # Estimators of estimators, and what they need beside one.
 NESTED = {

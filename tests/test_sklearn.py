@@ -22,11 +22,17 @@ from warplearn.linear_model.classifiers import (
     ElasticMarginPerceptron,
     ElasticPerceptron,
 )
+from warplearn.linear_model.cross_validation import (
+    ElasticLinearSVCCV,
+    ElasticLogisticRegressionCV,
+)
 from warplearn.linear_model.regressors import ElasticLinearRegression
 from warplearn.model_selection import ElasticGridSearchCV
 from warplearn.neural_network.mlp import ElasticMLPClassifier, ElasticMLPRegressor
 from warplearn.training.schedules import Decay
 
+CHOSEN = {"elasticities": (1, 3), "learning_rates": (0.1,), "n_best": 2, "cv": 2}
+CHOOSING = [ElasticLogisticRegressionCV(**CHOSEN), ElasticLinearSVCCV(**CHOSEN)]
 ESTIMATORS = [
     ElasticPerceptron(),
     ElasticMarginPerceptron(),
@@ -64,7 +70,7 @@ def expected_failures(estimator):
     }
 
 
-@parametrize_with_checks(ESTIMATORS + NETWORKS, expected_failed_checks=expected_failures)
+@parametrize_with_checks(ESTIMATORS + NETWORKS + CHOOSING, expected_failed_checks=expected_failures)
 def test_checks_of_sklearn(estimator, check):
     check(estimator)
 

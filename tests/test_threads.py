@@ -7,7 +7,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from warplearn import ElasticKMeans, ElasticLogisticRegression, ElasticMLPClassifier
 from warplearn._kernels.simd.threads import blas_threads, worth_threads
 from warplearn.cluster import kmeans
-from warplearn.linear_model.base import ElasticLinearModel
+from warplearn.linear_model.base import LinearModel
 from warplearn.neural_network.mlp import DenseLayers
 
 
@@ -42,7 +42,7 @@ def test_limits_are_undone_after_an_error(two_of_blas):
     ("estimator", "place", "name"),
     [
         (ElasticKMeans(2, max_iter=1, random_state=0), kmeans, "nearest"),
-        (ElasticLogisticRegression(max_iter=1, random_state=0), ElasticLinearModel, "_combined"),
+        (ElasticLogisticRegression(max_iter=1, random_state=0), LinearModel, "_combined"),
         (
             ElasticMLPClassifier(hidden_layer_sizes=(4, 3), max_iter=1, random_state=0),
             DenseLayers,

@@ -47,8 +47,12 @@ ESTIMATORS: dict[str, Entry] = {
     "ElasticLVQClassifier": Entry("warplearn.neighbors.prototypes", "classify", "lvq"),
     "ElasticLinearRegression": Entry("warplearn.linear_model.regressors", "regress"),
     "ElasticLinearSVC": Entry("warplearn.linear_model.classifiers", "classify", "svm"),
+    "ElasticLinearSVCCV": Entry("warplearn.linear_model.cross_validation", "classify", "svm-cv"),
     "ElasticLogisticRegression": Entry(
         "warplearn.linear_model.classifiers", "classify", "logistic"
+    ),
+    "ElasticLogisticRegressionCV": Entry(
+        "warplearn.linear_model.cross_validation", "classify", "logistic-cv"
     ),
     "ElasticMLPClassifier": Entry("warplearn.neural_network.mlp", "classify", "network"),
     "ElasticMLPRegressor": Entry("warplearn.neural_network.mlp", "regress"),

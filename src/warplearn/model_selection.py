@@ -25,7 +25,7 @@ from warplearn.base import check_labels, check_targets, check_weights, read_seri
 from warplearn.elastic.bands import resolve_band
 from warplearn.series.chunks import mapped
 from warplearn.series.collection import SeriesCollection
-from warplearn.training.estimator import Operands
+from warplearn.training.matrices import Operands
 from warplearn.training.train import train
 
 Indices = NDArray[np.int64]

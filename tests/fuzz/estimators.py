@@ -28,7 +28,7 @@ from .inputs import collection, hostile, in_some_form
 BRIEF = {
     "random_state": 0, "max_iter": 2, "mean_iter": 1, "n_clusters": 2, "n_filters": 24,
     "n_shapelets": 16, "grid": (2, 1), "hidden_layer_sizes": (3,), "n_init": 1, "units": 2,
-    "widths": (4,), "filter_lengths": (3,),
+    "widths": (4,), "filter_lengths": (3,), "learning_rates": (0.1,),
 }  # fmt: skip
 # Estimators of estimators, and what they need beside one.
 NESTED: dict[str, dict[str, Any]] = {

@@ -75,7 +75,7 @@ def predict(
     if proba and not hasattr(fitted, "predict_proba"):
         raise ValueError(
             f"{type(fitted).__name__} has no probabilities; the methods features, logistic, "
-            "network and neighbors have"
+            "logistic-cv, network and neighbors have"
         )
     cases = cases_for(fitted, series, reading)
     with working(f"classifying {len(cases.X)} series"):

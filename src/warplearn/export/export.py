@@ -19,7 +19,7 @@ from warplearn.export.network import network_program
 from warplearn.export.program import Program, header
 from warplearn.export.prototypes import prototype_program
 from warplearn.features.base import FeatureModel
-from warplearn.linear_model.base import ElasticLinearModel
+from warplearn.linear_model.base import LinearModel
 from warplearn.neighbors.prototypes import ElasticLVQClassifier, NearestPrototypeClassifier
 from warplearn.neural_network.mlp import ElasticMLP
 from warplearn.registry import check_choice
@@ -58,7 +58,7 @@ class Export(NamedTuple):
         _check(model)
         fixed = None
         if numbers != "float32":
-            if not isinstance(model, ElasticLinearModel):
+            if not isinstance(model, LinearModel):
                 raise ValueError(
                     f"numbers must be 'float32' for {type(model).__name__}, got {numbers!r}: only "
                     "linear models are exported in fixed point"
@@ -184,7 +184,7 @@ def _program(model: Any, fixed: FixedPoint | None) -> Program:
     )
 
 
-_program.register(ElasticLinearModel)(linear_program)
+_program.register(LinearModel)(linear_program)
 _program.register(ElasticMLP)(lambda model, fixed: network_program(model))
 _program.register(NearestPrototypeClassifier)(lambda model, fixed: prototype_program(model))
 _program.register(ElasticLVQClassifier)(lambda model, fixed: prototype_program(model))

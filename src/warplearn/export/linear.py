@@ -12,7 +12,7 @@ from warplearn.export.fixed import FixedPoint
 from warplearn.export.program import SINGLE, Number, Program, Table, as_float32
 from warplearn.export.readout import MOST_CLASSES, Readout, classes, targets
 from warplearn.export.streams import bytes_of, stream_program
-from warplearn.linear_model.base import ElasticLinearModel
+from warplearn.linear_model.base import LinearModel
 
 _ORDER = "(matrix, row, column, channel)"
 
@@ -29,7 +29,7 @@ class _Layout(NamedTuple):
     tables: list[Table]
 
 
-def _in_float(model: ElasticLinearModel) -> _Layout:
+def _in_float(model: LinearModel) -> _Layout:
     W = as_float32(model.matrices_, "coef_")
     return _Layout(W, f"Weights {_ORDER}", 1.0, ["product", "plain", "linear"], SINGLE, {}, [])
 
@@ -44,7 +44,7 @@ def _in_fixed_point(fixed: FixedPoint) -> _Layout:
     )  # fmt: skip
 
 
-def linear_program(model: ElasticLinearModel, fixed: FixedPoint | None) -> Program:
+def linear_program(model: LinearModel, fixed: FixedPoint | None) -> Program:
     """A linear model in float32 or, if given, in fixed point."""
     layout = _in_float(model) if fixed is None else _in_fixed_point(fixed)
     own = model._context.readout

@@ -25,13 +25,90 @@ from warplearn.elastic.streaming import ElasticStream
 from warplearn.linear_model.explanation import Explanation, contributions
 from warplearn.series.chunks import mapped
 from warplearn.training.data import TrainingSet
-from warplearn.training.estimator import Context, GradientEstimator
+from warplearn.training.estimator import GradientEstimator
+from warplearn.training.matrices import Context, MatrixModel
 from warplearn.training.plan import Model, Plan, Start
 
 
+class LinearModel(MatrixModel):
+    """Outputs of elastic linear models, their explanations and streams.
+
+    The context has a readout, which says with `mix` and `offset` how scores become outputs.
+    """
+
+    def _check_state(self, whole: bool = False) -> None:
+        super()._check_state(whole)
+        units = len(self._context.readout.mix)
+        if len(self.coef_) != units:
+            raise ValueError(f"coef_ must have {units} matrices, got {len(self.coef_)}")
+
+    def _combined(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """Outputs of the models, (cases,) or (cases, outputs), from scores of the matrices."""
+        readout = self._context.readout
+        outputs = (scores + self.intercept_) @ readout.mix + readout.offset
+        return outputs[:, 0] if outputs.shape[1] == 1 else outputs
+
+    @limits_blas
+    def _from_scores(self, read: Callable[[NDArray[Any]], NDArray[Any]], X: Any) -> NDArray[Any]:
+        """What a function makes of the scores of all matrices, for each series."""
+        series, operands = self._operands(X)
+        return mapped(lambda some: read(operands.scores(some)), series)
+
+    def explain(self, X: Any) -> Explanation:
+        """How much each time step (and channel) contributes to the outputs.
+
+        The contribution of a time step is the sum of `x_i w_ij` over the cells (i, j) of its row
+        on the active path.  Contributions and `bias` add up to the decision value of a classifier,
+        or to the prediction of a regressor.  Where the path has several cells in a row, the time
+        step is counted several times; `climbing` says how much of its contribution is due to that.
+
+        Parameters
+        ----------
+        X : series collection
+
+        Returns
+        -------
+        Explanation
+            `contributions` and `climbing`, arrays (cases, time) or (cases, channels, time), 0
+            behind the end of a series, and `bias`, a number; with several outputs (more than two
+            classes, or several targets) all have a first axis for them.
+        """
+        series, operands = self._operands(X)
+        readout = self._context.readout
+        length = min(series.max_length, operands.W.shape[1])
+        total, climbing = mapped(
+            lambda some: contributions(some, operands, readout.mix, length), series, axis=2
+        )
+        bias = self.intercept_ @ readout.mix + readout.offset
+        if len(total) == 1:
+            return Explanation(total[0], float(bias[0]), climbing[0])
+        return Explanation(total, bias, climbing)
+
+    def stream(self, n_streams: int = 1) -> ElasticStream:
+        """An online scorer that takes one sample at a time (see `ElasticStream`).
+
+        Parameters
+        ----------
+        n_streams : int, default=1
+            How many series grow side by side.
+        """
+        check_is_fitted(self)
+        self._check_state()
+        if self.band is not None:
+            raise ValueError(
+                f"stream needs band=None, got band={self.band!r}: where a band lies depends on the "
+                "length of the series, which a stream does not know"
+            )
+        alphabet = getattr(self, "alphabet_", None)
+        readout = self._context.readout
+        return ElasticStream(
+            self.matrices_, self.intercept_, readout.mix, readout.offset, n_streams, alphabet
+        )
+
+
 @dataclass(repr=False, eq=False, kw_only=True)
-class ElasticLinearModel(GradientEstimator):
-    """Plans, explanations and streams of elastic linear models."""
+class ElasticLinearModel(LinearModel, GradientEstimator):
+    """Plans of elastic linear models."""
 
     init_scale: float = 0.01
 
@@ -132,73 +209,7 @@ class ElasticLinearModel(GradientEstimator):
     def _check_state(self, whole: bool = False) -> None:
         super()._check_state(whole)
         readout = self._context.readout
-        units = readout.n_models * readout.n_matrices
-        if len(self.coef_) != units:
-            raise ValueError(f"coef_ must have {units} matrices, got {len(self.coef_)}")
         if whole and len(self._states) != readout.n_models:
             raise ValueError(
                 f"the states of training must be {readout.n_models}, got {len(self._states)}"
             )
-
-    def _combined(self, scores: NDArray[Any]) -> NDArray[Any]:
-        """Outputs of the models, (cases,) or (cases, outputs), from scores of the matrices."""
-        readout = self._context.readout
-        outputs = (scores + self.intercept_) @ readout.mix + readout.offset
-        return outputs[:, 0] if outputs.shape[1] == 1 else outputs
-
-    @limits_blas
-    def _from_scores(self, read: Callable[[NDArray[Any]], NDArray[Any]], X: Any) -> NDArray[Any]:
-        """What a function makes of the scores of all matrices, for each series."""
-        series, operands = self._operands(X)
-        return mapped(lambda some: read(operands.scores(some)), series)
-
-    def explain(self, X: Any) -> Explanation:
-        """How much each time step (and channel) contributes to the outputs.
-
-        The contribution of a time step is the sum of `x_i w_ij` over the cells (i, j) of its row
-        on the active path.  Contributions and `bias` add up to the decision value of a classifier,
-        or to the prediction of a regressor.  Where the path has several cells in a row, the time
-        step is counted several times; `climbing` says how much of its contribution is due to that.
-
-        Parameters
-        ----------
-        X : series collection
-
-        Returns
-        -------
-        Explanation
-            `contributions` and `climbing`, arrays (cases, time) or (cases, channels, time), 0
-            behind the end of a series, and `bias`, a number; with several outputs (more than two
-            classes, or several targets) all have a first axis for them.
-        """
-        series, operands = self._operands(X)
-        readout = self._context.readout
-        length = min(series.max_length, operands.W.shape[1])
-        total, climbing = mapped(
-            lambda some: contributions(some, operands, readout.mix, length), series, axis=2
-        )
-        bias = self.intercept_ @ readout.mix + readout.offset
-        if len(total) == 1:
-            return Explanation(total[0], float(bias[0]), climbing[0])
-        return Explanation(total, bias, climbing)
-
-    def stream(self, n_streams: int = 1) -> ElasticStream:
-        """An online scorer that takes one sample at a time (see `ElasticStream`).
-
-        Parameters
-        ----------
-        n_streams : int, default=1
-            How many series grow side by side.
-        """
-        check_is_fitted(self)
-        self._check_state()
-        if self.band is not None:
-            raise ValueError(
-                f"stream needs band=None, got band={self.band!r}: where a band lies depends on the "
-                "length of the series, which a stream does not know"
-            )
-        alphabet = getattr(self, "alphabet_", None)
-        readout = self._context.readout
-        return ElasticStream(
-            self.matrices_, self.intercept_, readout.mix, readout.offset, n_streams, alphabet
-        )

@@ -16,20 +16,88 @@ from warplearn._kernels.simd.threads import thread_count
 from warplearn.base import check_fitted_classes
 from warplearn.documentation import with_parameters_of
 from warplearn.elastic.bands import resolve_band
-from warplearn.linear_model.base import ElasticLinearModel
-from warplearn.linear_model.polarity import Polarity
+from warplearn.linear_model.base import ElasticLinearModel, LinearModel
+from warplearn.linear_model.polarity import Ensemble, Polarity
 from warplearn.series.collection import SeriesCollection
 from warplearn.series.lengths import fitting_lengths
 from warplearn.sliding import Slides
 from warplearn.training.data import TrainingSet
-from warplearn.training.estimator import GradientEstimator, Operands
+from warplearn.training.estimator import GradientEstimator
 from warplearn.training.losses import LeastSquares, Logistic, Margin, Softmax
+from warplearn.training.matrices import Operands
 from warplearn.training.supervised import TrainedClassifier
+
+
+class LinearClassifier(Slides, LinearModel):
+    """Decisions of elastic linear classifiers."""
+
+    classes_: NDArray[Any]
+
+    def _check_state(self, whole: bool = False) -> None:
+        n_classes = check_fitted_classes(self)
+        readout = getattr(getattr(self, "_context", None), "readout", None)
+        if not isinstance(readout, (Polarity, Ensemble)):
+            raise ValueError(f"polarity_ must be a Polarity or an Ensemble, got {readout!r}")
+        readout.check()
+        if readout.n_classes != n_classes:
+            raise ValueError(f"polarity_ must be that of {n_classes} classes, got {readout!r}")
+        super()._check_state(whole)
+
+    @property
+    def polarity_(self) -> Polarity | Ensemble:
+        """How scores of the matrices combine to decision values."""
+        return self._context.readout
+
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        """Decision values: positive for `classes_[1]`, or one column for each class."""
+        return self._from_scores(self._combined, X)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of each series."""
+        return self._from_scores(self.predict_from_scores, X)
+
+    def decider(self, length: int) -> Callable[[SeriesCollection], NDArray[Any]]:
+        """What gives decision values of series of one length; checks of the model are done."""
+        check_is_fitted(self)
+        self._check_state()
+        rows = fitting_lengths(np.array([length]), self.matrices_.shape[1], self.longer)
+        band = resolve_band(self.band, rows, np.array(self.matrices_.shape[2:3]))
+        threads = thread_count(self.n_jobs)
+        operands = Operands(self.matrices_, band, self.longer, self._scales(), threads)
+        intercept, mix = self.intercept_, self.polarity_.mix
+
+        def decide(X: SeriesCollection) -> NDArray[Any]:
+            decisions = (operands.scores(X) + intercept) @ mix
+            return decisions[:, 0] if decisions.shape[1] == 1 else decisions
+
+        return decide
+
+    def predict_from_scores(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """The classes that elastic inner products with `matrices_`, computed elsewhere, mean."""
+        return self.classes_[self.polarity_.classes_of(self._combined(scores))]
+
+
+class Probabilities(LinearClassifier):
+    """Probabilities of models whose decision values are logits."""
+
+    def predict_proba(self, X: Any) -> NDArray[Any]:
+        """Probabilities of the classes."""
+        decisions = self.decision_function(X).astype(np.float64)
+        if decisions.ndim == 1:
+            return expit(np.column_stack([-decisions, decisions]))
+        return softmax(decisions, axis=1)
+
+    def predict_log_proba(self, X: Any) -> NDArray[Any]:
+        """Logarithms of the probabilities."""
+        decisions = self.decision_function(X).astype(np.float64)
+        if decisions.ndim == 1:
+            return log_expit(np.column_stack([-decisions, decisions]))
+        return log_softmax(decisions, axis=1)
 
 
 @with_parameters_of(GradientEstimator)
 @dataclass(repr=False, eq=False, kw_only=True)
-class ElasticLinearClassifier(Slides, TrainedClassifier, ElasticLinearModel):
+class ElasticLinearClassifier(LinearClassifier, TrainedClassifier, ElasticLinearModel):
     """What elastic linear classifiers share.
 
     Parameters
@@ -82,51 +150,10 @@ class ElasticLinearClassifier(Slides, TrainedClassifier, ElasticLinearModel):
     def _targets(self, data: TrainingSet, readout: Polarity) -> NDArray[np.float64]:
         return readout.targets(data.y)
 
-    def _check_state(self, whole: bool = False) -> None:
-        n_classes = check_fitted_classes(self)
-        readout = getattr(getattr(self, "_context", None), "readout", None)
-        if not isinstance(readout, Polarity) or readout.n_classes != n_classes:
-            raise ValueError(f"polarity_ must be that of {n_classes} classes, got {readout!r}")
-        readout.check()
-        super()._check_state(whole)
-
-    @property
-    def polarity_(self) -> Polarity:
-        """How scores of the matrices combine to decision values."""
-        return self._context.readout
-
-    def decision_function(self, X: Any) -> NDArray[Any]:
-        """Decision values: positive for `classes_[1]`, or one column for each class."""
-        return self._from_scores(self._combined, X)
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The class of each series."""
-        return self._from_scores(self.predict_from_scores, X)
-
-    def decider(self, length: int) -> Callable[[SeriesCollection], NDArray[Any]]:
-        """What gives decision values of series of one length; checks of the model are done."""
-        check_is_fitted(self)
-        self._check_state()
-        rows = fitting_lengths(np.array([length]), self.matrices_.shape[1], self.longer)
-        band = resolve_band(self.band, rows, np.array(self.matrices_.shape[2:3]))
-        threads = thread_count(self.n_jobs)
-        operands = Operands(self.matrices_, band, self.longer, self._scales(), threads)
-        intercept, mix = self.intercept_, self.polarity_.mix
-
-        def decide(X: SeriesCollection) -> NDArray[Any]:
-            decisions = (operands.scores(X) + intercept) @ mix
-            return decisions[:, 0] if decisions.shape[1] == 1 else decisions
-
-        return decide
-
-    def predict_from_scores(self, scores: NDArray[Any]) -> NDArray[Any]:
-        """The classes that elastic inner products with `matrices_`, computed elsewhere, mean."""
-        return self.classes_[self.polarity_.classes_of(self._combined(scores))]
-
 
 @with_parameters_of(ElasticLinearClassifier)
 @dataclass(repr=False, eq=False, kw_only=True)
-class ElasticLogisticRegression(ElasticLinearClassifier):
+class ElasticLogisticRegression(Probabilities, ElasticLinearClassifier):
     """Elastic logistic regression; softmax over the classes if there are more than two.
 
     Examples
@@ -145,20 +172,6 @@ class ElasticLogisticRegression(ElasticLinearClassifier):
 
     def _multiclass_loss(self) -> Any:
         return Softmax()
-
-    def predict_proba(self, X: Any) -> NDArray[Any]:
-        """Probabilities of the classes."""
-        decisions = self.decision_function(X).astype(np.float64)
-        if decisions.ndim == 1:
-            return expit(np.column_stack([-decisions, decisions]))
-        return softmax(decisions, axis=1)
-
-    def predict_log_proba(self, X: Any) -> NDArray[Any]:
-        """Logarithms of the probabilities."""
-        decisions = self.decision_function(X).astype(np.float64)
-        if decisions.ndim == 1:
-            return log_expit(np.column_stack([-decisions, decisions]))
-        return log_softmax(decisions, axis=1)
 
 
 @with_parameters_of(ElasticLinearClassifier)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from warplearn._kernels.drivers.evaluate import evaluate_paths
 from warplearn._kernels.recursion.local import Product
 from warplearn.series.collection import SeriesCollection
-from warplearn.training.estimator import Operands
+from warplearn.training.matrices import Operands
 
 
 class Explanation(NamedTuple):

@@ -102,3 +102,45 @@ class Polarity(NamedTuple):
             return decisions.argmax(axis=1)
         chosen = decisions >= 0 if self.sign > 0 else decisions > 0
         return chosen.astype(np.intp)
+
+
+class Ensemble(NamedTuple):
+    """The mean of the decision values of several models, which may differ in polarity.
+
+    It stands where a `Polarity` does: one model with the matrices of all members.
+
+    Attributes
+    ----------
+    members : tuple of Polarity
+        In the order of the matrices.
+    """
+
+    members: tuple[Polarity, ...]
+
+    def check(self) -> None:
+        """Raise a ValueError if the members cannot be those of one ensemble."""
+        if not self.members or not all(isinstance(each, Polarity) for each in self.members):
+            raise ValueError(f"polarity_ must have members of class Polarity, got {self.members!r}")
+        for each in self.members:
+            each.check()
+        if len({(each.n_classes, each.n_models) for each in self.members}) > 1:
+            raise ValueError(f"members of polarity_ must be of the same classes, got {self!r}")
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return self.members[0].n_classes
+
+    @property
+    def mix(self) -> NDArray[np.float64]:
+        """An array (matrices, decision values): decision values are `scores @ mix`."""
+        return np.concatenate([each.mix for each in self.members]) / len(self.members)
+
+    @property
+    def offset(self) -> float:
+        """What is added to decision values: nothing."""
+        return 0.0
+
+    def classes_of(self, decisions: NDArray[np.floating]) -> NDArray[np.intp]:
+        """Codes of the classes; an output of 0 is as the first member has it."""
+        return self.members[0].classes_of(decisions)

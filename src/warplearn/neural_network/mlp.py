@@ -34,8 +34,9 @@ from warplearn.registry import check_choice
 from warplearn.series.chunks import mapped
 from warplearn.sliding import Slides
 from warplearn.training.data import TrainingSet
-from warplearn.training.estimator import Context, GradientEstimator
+from warplearn.training.estimator import GradientEstimator
 from warplearn.training.losses import Softmax, SquaredError
+from warplearn.training.matrices import Context
 from warplearn.training.plan import Array, Model, Plan, Solution, Start
 from warplearn.training.supervised import TrainedClassifier, TrainedRegressor
 

@@ -20,12 +20,12 @@ from warplearn.averaging.methods import Averaging, Descent, Gradient, Stochastic
 from warplearn.base import CheckedState, TargetScale, check_array_of
 from warplearn.elastic.costs import COSTS
 from warplearn.features.base import Shrinkage
-from warplearn.linear_model.polarity import Polarity
+from warplearn.linear_model.polarity import Ensemble, Polarity
 from warplearn.linear_model.regressors import TargetReadout
 from warplearn.persistence.limits import ATTRIBUTE, demand, is_integer
 from warplearn.registry import Registry
 from warplearn.series.symbols import Alphabet
-from warplearn.training.estimator import Context
+from warplearn.training.matrices import Context
 from warplearn.training.optimizers import SOLVERS
 from warplearn.training.penalties import PENALTIES
 from warplearn.training.plan import Solution, State
@@ -53,6 +53,11 @@ def _check_polarity(record: Polarity) -> None:
     record.check()
 
 
+def _check_ensemble(record: Ensemble) -> None:
+    demand(isinstance(record.members, tuple), "members of an Ensemble must be a tuple")
+    record.check()
+
+
 def _check_scale(record: TargetScale) -> None:
     demand(isinstance(record.flat, (bool, np.bool_)), "flat of a TargetScale must be a bool")
     record.check()
@@ -64,7 +69,7 @@ def _check_readout(record: TargetReadout) -> None:
 
 
 def _check_context(record: Context) -> None:
-    readouts = (type(None), Polarity, TargetReadout, TargetScale)
+    readouts = (type(None), Polarity, Ensemble, TargetReadout, TargetScale)
     demand(isinstance(record.readout, readouts), "readout of a Context must be a readout")
     demand(is_integer(record.n_channels, 1), "n_channels of a Context must be positive")
     demand(
@@ -131,6 +136,7 @@ RECORDS: dict[str, Record] = {
     "Averaging": Record(Averaging, (), _check_numbers),
     "Context": _tuple_record(Context, _check_context),
     "Descent": Record(Descent, ("max_halvings",), _check_numbers),
+    "Ensemble": _tuple_record(Ensemble, _check_ensemble),
     "Gradient": Record(Gradient, ("rate",), _check_numbers),
     "KFold": Record(KFold, _FOLDS, _check_splitter),
     "LeaveOneOut": Record(LeaveOneOut, (), _check_splitter),

@@ -12,35 +12,28 @@ from abc import ABCMeta, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from warplearn._kernels.recursion.local import Product
 from warplearn.base import (
-    CheckedState,
     check_array_of,
     check_counts,
-    check_fitted_array,
     check_fitted_count,
     check_not_negative,
-    check_series,
     hold_out,
 )
-from warplearn.elastic.bands import Band, BandLike, resolve_band
+from warplearn.elastic.bands import Band, BandLike
 from warplearn.elastic.extent import ExtentLike
-from warplearn.elastic.scoring import scores_of
 from warplearn.registry import check_choice
-from warplearn.series.collection import SeriesCollection
-from warplearn.series.lengths import LONGER, fit_length, fitting_lengths
+from warplearn.series.lengths import LONGER
 from warplearn.series.numbers import LARGEST
-from warplearn.series.scaling import standardized
 from warplearn.training import optimizers, penalties, schedules
 from warplearn.training.data import TrainingSet
+from warplearn.training.matrices import Context, MatrixModel
 from warplearn.training.plan import (
     Array,
     Examples,
@@ -57,64 +50,8 @@ from warplearn.training.train import train
 MONITORS = ("accuracy", "loss")
 
 
-class Operands(NamedTuple):
-    """Fitted matrices, and how series are brought to them; works on some series at a time.
-
-    Attributes
-    ----------
-    W : array (matrices, n, m, channels)
-    band : Band or None
-    longer : str
-        What is done with series of more than n elements.
-    scales : tuple of arrays, optional
-        Mean and deviation that series are standardized with.
-    n_jobs : int or None
-    """
-
-    W: Array
-    band: Band | None
-    longer: str
-    scales: tuple[Array, Array] | None
-    n_jobs: int | None
-
-    def series(self, some: SeriesCollection) -> SeriesCollection:
-        """Series as the matrices need them: dtype, length and scale."""
-        some = fit_length(some, self.W.shape[1], self.longer).astype(self.W.dtype)
-        return some if self.scales is None else standardized(some, *self.scales)
-
-    def scores(self, some: SeriesCollection) -> Array:
-        """Elastic inner products of series with all matrices, without the biases."""
-        return scores_of(Product(), self.series(some), self.W, self.band, self.n_jobs)
-
-
-class Context(NamedTuple):
-    """What a plan of an estimator knows beyond training, for the fitted attributes.
-
-    Attributes
-    ----------
-    readout : any
-        How outputs of models become predictions.
-    n_channels : int
-    classes, alphabet
-        Of the training set.
-    scales : tuple of arrays, optional
-        What series are standardized with.
-    """
-
-    readout: Any
-    n_channels: int
-    classes: NDArray[Any] | None = None
-    alphabet: Any = None
-    scales: tuple[Array, Array] | None = None
-
-    @classmethod
-    def of(cls, readout: Any, data: TrainingSet, scales: Any = None) -> Context:
-        """The context of a fit on a training set."""
-        return cls(readout, data.X.n_channels, data.classes, data.alphabet, scales)
-
-
 @dataclass(repr=False, eq=False, kw_only=True)
-class GradientEstimator(CheckedState, BaseEstimator, metaclass=ABCMeta):
+class GradientEstimator(MatrixModel, metaclass=ABCMeta):
     """Parameters and methods of estimators with weight matrices.
 
     Parameters
@@ -332,23 +269,10 @@ class GradientEstimator(CheckedState, BaseEstimator, metaclass=ABCMeta):
         ):
             raise ValueError(f"max_norm must be None or a positive number, got {self.max_norm!r}")
 
-    # Prediction.
-
-    @property
-    def matrices_(self) -> Array:
-        """The weight matrices, (units, n, m, channels) also for one channel."""
-        return self.coef_ if self.coef_.ndim == 4 else self.coef_[..., None]
+    # Fitted attributes that only further training needs.
 
     def _check_state(self, whole: bool = False) -> None:
-        rows, channels = (
-            check_fitted_count(self, name) for name in ("n_features_in_", "n_channels_in_")
-        )
-        flat = channels == 1 and getattr(getattr(self, "coef_", None), "ndim", 0) == 3
-        shape = (None, rows, None) if flat else (None, rows, None, channels)
-        W = check_fitted_array(self, "coef_", shape, "fiu")
-        check_fitted_array(self, "intercept_", (len(W),), "fiu")
-        if not isinstance(getattr(self, "_context", None), Context):
-            raise ValueError("the model lacks its context, how scores become predictions")
+        super()._check_state(whole)
         if whole:
             check_fitted_count(self, "n_iter_", 0)
             check_fitted_count(self, "t_", 0)
@@ -378,23 +302,3 @@ class GradientEstimator(CheckedState, BaseEstimator, metaclass=ABCMeta):
                 for each in kept if isinstance(kept, list) else [kept]:
                     if isinstance(each, np.ndarray):
                         check_array_of(each, "the memory of a solver", shape, finite=False)
-
-    def _operands(self, X: Any) -> tuple[SeriesCollection, Operands]:
-        """Checked series of any dtype and length, and what is needed to bring them to matrices."""
-        check_is_fitted(self)
-        self._check_state()
-        W = self.matrices_
-        series = check_series(self, X, reset=False)
-        lengths = fitting_lengths(series.lengths, W.shape[1], self.longer)
-        W = W.astype(np.result_type(series.dtype, W.dtype), copy=False)
-        band = resolve_band(self.band, lengths, np.array([W.shape[2]]))
-        return series, Operands(W, band, self.longer, self._scales(), self.n_jobs)
-
-    def _scales(self) -> tuple[Array, Array] | None:
-        """What series are standardized with before they meet the matrices, if anything."""
-        return None
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        return tags

@@ -1,0 +1,120 @@
+"""Elastic linear models that choose their parameters, on the data sets of the paper.
+
+Prints test errors and seconds of `fit`, in one thread, beside 1-NN DTW and the best elastic
+classifier of the paper's table.  Parameters are chosen on training files; nothing is chosen by
+test files.  Before times are measured, each method is fitted to a few series of the same set, so
+that compilation does not count.  With `--results FILE` rows are appended to a file, and rows that
+the file has already are not computed again.  Needs the UCR data sets (`WARPLEARN_DATA`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.data import read_set
+from benchmarks.measure import at_least, at_most, describe_machine
+from warplearn import DTWNeighborsClassifier, ElasticLinearSVCCV, ElasticLogisticRegressionCV
+from warplearn.experiments.paper import ELASTIC, paper_errors
+
+SETS = (
+    "Coffee2011", "ECG200", "ECGFiveDays", "ItalyPowerDemand", "Wafer", "GunPoint",
+    "SonyAIBORobotSurface2", "Lightning2", "MoteStrain", "SonyAIBORobotSurface1", "TwoLeadECG",
+)  # fmt: skip
+METHODS: dict[str, Callable[[int], Any]] = {
+    "logistic": lambda seed: ElasticLogisticRegressionCV(random_state=seed),
+    "SVC": lambda seed: ElasticLinearSVCCV(random_state=seed),
+    "1-NN DTW": lambda seed: DTWNeighborsClassifier(),
+}
+CHOOSING = ("logistic", "SVC")
+
+
+def _measure(name: str, method: str, seed: int) -> dict[str, Any]:
+    (X, y), (X_test, y_test) = read_set(name, "TRAIN"), read_set(name, "TEST")
+    few = np.sort(np.concatenate([np.flatnonzero(y == label)[:4] for label in np.unique(y)]))
+    short = METHODS[method](seed)
+    if method in CHOOSING:
+        short.set_params(max_iter=2)
+    short.fit(X[few], y[few]).predict(X_test[:20])
+    model = METHODS[method](seed)
+    start = time.perf_counter()
+    model.fit(X, y)
+    seconds = time.perf_counter() - start
+    error = 100 * float(np.mean(model.predict(X_test) != y_test))
+    row = {"dataset": name, "method": method, "seed": seed, "error": error, "fit": seconds}
+    return row | ({"chosen": model.best_params_} if method in CHOOSING else {})
+
+
+def _paper_best(name: str) -> float:
+    """The lowest error of an elastic classifier in the paper's table."""
+    table = paper_errors()
+    return min(table[name.removesuffix("2011"), method].mean for method in ELASTIC)
+
+
+def _column(rows: list[dict[str, Any]], method: str, value: str) -> dict[str, float]:
+    """Means over the seeds, by data set."""
+    of = [row for row in rows if row["method"] == method]
+    names = dict.fromkeys(row["dataset"] for row in of)
+    return {n: float(np.mean([r[value] for r in of if r["dataset"] == n])) for n in names}
+
+
+def _print(names: list[str], rows: list[dict[str, Any]]) -> None:
+    errors = {method: _column(rows, method, "error") for method in METHODS}
+    seconds = {method: _column(rows, method, "fit") for method in METHODS}
+    print("\n| data set | logistic | SVC | 1-NN DTW | paper's best elastic | seconds of `fit` |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: |")
+    done = [name for name in names if all(name in errors[method] for method in METHODS)]
+    for name in done:
+        cells = [f"{errors[method][name]:.1f}" for method in METHODS]
+        times = " and ".join(f"{seconds[method][name]:.1f}" for method in CHOOSING)
+        print(f"| {name} | {' | '.join(cells)} | {_paper_best(name):.1f} | {times} |")
+    if not done:
+        return
+    means = [np.mean([errors[method][name] for name in done]) for method in METHODS]
+    best = np.mean([_paper_best(name) for name in done])
+    print(f"| mean | {' | '.join(f'{mean:.2f}' for mean in means)} | {best:.2f} | |\n")
+    for method in CHOOSING:
+        own = errors[method]
+        print(method)
+        at_most("mean error", float(np.mean([own[name] for name in done])), 10)
+        better = sum(own[name] < _paper_best(name) for name in done)
+        at_least("sets better than the paper's best elastic", better, 10)
+        better = sum(own[name] < errors["1-NN DTW"][name] for name in done)
+        at_least("sets better than 1-NN DTW", better, 9)
+        at_most("seconds of the longest fit", max(seconds[method][name] for name in done), 60)
+
+
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks linear",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--datasets", nargs="+", default=list(SETS))
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--results", type=Path, help="file to keep finished rows in")
+    options = parser.parse_args(arguments)
+    warnings.filterwarnings("ignore")
+    print(describe_machine("scikit-learn"))
+    rows: list[dict[str, Any]] = []
+    if options.results is not None and options.results.exists():
+        rows = [json.loads(line) for line in options.results.read_text("utf-8").splitlines()]
+    done = {(row["dataset"], row["method"], row["seed"]) for row in rows}
+    for name in options.datasets:
+        for method in options.methods:
+            for seed in range(options.seeds if method in CHOOSING else 1):
+                if (name, method, seed) not in done:
+                    rows.append(_measure(name, method, seed))
+                    print(json.dumps(rows[-1]), flush=True)
+                    if options.results is not None:
+                        with options.results.open("a", encoding="utf-8") as file:
+                            file.write(json.dumps(rows[-1]) + "\n")
+    _print(options.datasets, rows)

@@ -1,0 +1,164 @@
+"""Candidates of a cross-validation, trained side by side and judged by series held out."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_expit, log_softmax
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from warplearn.elastic.bands import resolve_band
+from warplearn.elastic.extent import columns_for
+from warplearn.linear_model.classifiers import ElasticLinearClassifier
+from warplearn.series.collection import SeriesCollection
+from warplearn.series.lengths import fitting_lengths
+from warplearn.training.data import TrainingSet
+from warplearn.training.matrices import Operands
+from warplearn.training.train import train
+
+Cases = NDArray[np.int64]
+
+_MOST_BYTES = 2**27  # of weights that are trained at a time
+
+
+class Judged(NamedTuple):
+    """Decision values of candidates for series that they were not trained on.
+
+    Attributes
+    ----------
+    candidates : list of dict
+    decisions : array (candidates, judged series, decision values)
+    codes, weights : arrays (judged series,)
+        A series is judged as often as it is held out.
+    split : array (judged series,)
+        By which split it is held out.
+    """
+
+    candidates: list[dict[str, Any]]
+    decisions: NDArray[np.float64]
+    codes: NDArray[np.int64]
+    weights: NDArray[np.float64]
+    split: NDArray[np.int64]
+
+    def some(self, places: NDArray[np.int64]) -> Judged:
+        """Some of the candidates."""
+        own = [self.candidates[place] for place in places]
+        return self._replace(candidates=own, decisions=self.decisions[places])
+
+    @classmethod
+    def joined(cls, parts: Sequence[Judged]) -> Judged:
+        """All candidates of several collections."""
+        return parts[0]._replace(
+            candidates=[params for part in parts for params in part.candidates],
+            decisions=np.concatenate([part.decisions for part in parts]),
+        )
+
+    def mean(self) -> Judged:
+        """The ensemble of all candidates, as one candidate."""
+        return self._replace(candidates=[{}], decisions=self.decisions.mean(axis=0)[None])
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """Accuracies, an array (candidates, splits)."""
+        if self.decisions.shape[2] == 1:
+            right = (self.decisions[..., 0] > 0) == (self.codes == 1)
+        else:
+            right = self.decisions.argmax(axis=2) == self.codes
+        return self._by_split(right)
+
+    @property
+    def losses(self) -> NDArray[np.float64]:
+        """Log losses of decision values as logits, an array (candidates, splits)."""
+        if self.decisions.shape[2] == 1:
+            sign = np.where(self.codes == 1, 1.0, -1.0)
+            return self._by_split(-log_expit(sign * self.decisions[..., 0]))
+        logs = log_softmax(self.decisions, axis=2)
+        return self._by_split(-logs[:, np.arange(len(self.codes)), self.codes])
+
+    @property
+    def order(self) -> NDArray[np.int64]:
+        """Places of the candidates, the most accurate first; of equal ones, the lower loss."""
+        return np.lexsort((self.losses.mean(axis=1), -self.scores.mean(axis=1)))
+
+    def _by_split(self, values: NDArray[Any]) -> NDArray[np.float64]:
+        """Weighted means over the series of each split."""
+        totals = [np.bincount(self.split, own * self.weights) for own in values]
+        return np.array(totals) / np.bincount(self.split, self.weights)
+
+
+class Search(NamedTuple):
+    """What candidates are trained and judged on.
+
+    Attributes
+    ----------
+    estimator : ElasticLinearClassifier
+        With the parameters that all candidates share.
+    data : TrainingSet
+    splits : list of (array, array)
+        Series to train on, and series to judge by.
+    verbose : int
+    """
+
+    estimator: ElasticLinearClassifier
+    data: TrainingSet
+    splits: list[tuple[Cases, Cases]]
+    verbose: int
+
+    def judge(self, candidates: list[dict[str, Any]]) -> Judged:
+        """Train candidates with as many columns on all splits, and judge them by the rest."""
+        data, held_out = self.data, [test for _, test in self.splits]
+        judged = np.concatenate(held_out)
+        split = np.repeat(np.arange(len(held_out)), [len(test) for test in held_out])
+        n_outputs = 1 if len(np.asarray(data.classes)) == 2 else len(np.asarray(data.classes))
+        decisions = np.empty((len(candidates), len(judged), n_outputs))
+        for portion in self._portions(candidates):
+            plans = [(each, self.splits[number][0]) for number in portion for each in candidates]
+            with warnings.catch_warnings():  # what diverges is not chosen
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                models = self.fit(plans)
+            for place, number in enumerate(portion):
+                own = models[place * len(candidates) : (place + 1) * len(candidates)]
+                decisions[:, split == number] = self._decide(own, data.X[held_out[number]])
+        return Judged(candidates, decisions, data.y[judged], data.weights[judged], split)
+
+    def fit(self, plans: Sequence[tuple[dict[str, Any], Cases]]) -> list[ElasticLinearClassifier]:
+        """Train candidates on some of the series each, side by side."""
+        estimators = [clone(self.estimator).set_params(**params) for params, _ in plans]
+        made = [
+            model.plan(replace(self.data, cases=cases), check_random_state(model.random_state))
+            for model, (_, cases) in zip(estimators, plans, strict=True)
+        ]
+        solutions = train(made, n_jobs=self.estimator.n_jobs, verbose=self.verbose)
+        return [
+            model.adopt(plan, own)
+            for model, plan, own in zip(estimators, made, solutions, strict=True)
+        ]
+
+    def _portions(self, candidates: Sequence[Mapping[str, Any]]) -> list[list[int]]:
+        """Splits that are trained at a time: as many as memory allows."""
+        X, count = self.data.X, len(self.splits)
+        columns = columns_for(candidates[0]["elasticity"], X.max_length)
+        matrix = X.max_length * columns * X.n_channels * X.dtype.itemsize
+        at_once = max(1, _MOST_BYTES // (2 * len(candidates) * matrix))
+        return [list(range(i, min(i + at_once, count))) for i in range(0, count, at_once)]
+
+    def _decide(
+        self, models: Sequence[ElasticLinearClassifier], X: SeriesCollection
+    ) -> NDArray[np.float64]:
+        """Decision values, an array (models, cases, decision values)."""
+        W = np.concatenate([model.matrices_ for model in models])
+        longer = "resample" if self.estimator.longer == "error" else self.estimator.longer
+        lengths = fitting_lengths(X.lengths, W.shape[1], longer)
+        band = resolve_band(self.estimator.band, lengths, np.array([W.shape[2]]))
+        scores = Operands(W, band, longer, None, self.estimator.n_jobs).scores(X)
+        ends = np.cumsum([len(model.coef_) for model in models])[:-1]
+        parts = np.split(scores.astype(np.float64), ends, axis=1)
+        decisions = [m._combined(own) for m, own in zip(models, parts, strict=True)]
+        return np.stack(decisions).reshape(len(models), len(X), -1)

@@ -1,0 +1,300 @@
+"""Elastic linear classifiers that choose their parameters by cross-validation.
+
+Candidates differ in elasticity, polarity, learning rate and penalty.  All of them are trained on
+all folds, side by side in lanes.  The few best of one elasticity are trained again on all series,
+from several starts, and their decision values are averaged.  Their matrices have one shape, so the
+mean is an elastic linear model with more matrices: it is explained, streamed and exported as any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.model_selection import ParameterGrid, RepeatedStratifiedKFold, check_cv
+from sklearn.utils import check_random_state
+
+from warplearn.base import check_counts, check_labelled
+from warplearn.documentation import with_parameters_of
+from warplearn.elastic.bands import BandLike
+from warplearn.elastic.extent import ExtentLike, columns_for
+from warplearn.linear_model.candidates import Cases, Judged, Search
+from warplearn.linear_model.classifiers import (
+    ElasticLinearClassifier,
+    ElasticLinearSVC,
+    ElasticLogisticRegression,
+    LinearClassifier,
+    Probabilities,
+)
+from warplearn.linear_model.polarity import Ensemble
+from warplearn.registry import check_choice
+from warplearn.series.lengths import LONGER
+from warplearn.series.scaling import element_scales, standardized
+from warplearn.training.data import TrainingSet
+
+_PATIENCE = 20  # epochs without fewer mistakes
+_MOST_TRAINED = 500  # series that a candidate is trained on while it is judged
+_SPLITS = (5, 40)  # at least and at most
+_CELLS = 4e10  # of all grids, which limit the number of splits
+
+
+@dataclass(repr=False, eq=False, kw_only=True)
+class ElasticLinearClassifierCV(ClassifierMixin, LinearClassifier):
+    """What elastic linear classifiers share that choose their parameters.
+
+    Parameters
+    ----------
+    elasticities : sequence, default=(1, 0.05, 0.1, 0.2)
+        Columns of the weight matrices to choose from, each as `elasticity` of
+        `ElasticLogisticRegression`.
+    polarities : sequence, default=("+", "-", "symmetric")
+        Polarities to choose from, each as `polarity` of `ElasticLogisticRegression`.
+    learning_rates : sequence of float, default=(1.0, 0.2, 0.05, 0.01, 0.002)
+        Initial learning rates to choose from.  While the model is trained, the series of each
+        channel are divided by their root mean square, so rates do not depend on the unit.
+    alphas : sequence of float, default=(0.0,)
+        Strengths of the penalty to choose from.
+    cv : int, splitter or iterable, optional
+        As in scikit-learn.  By default 10 stratified folds, repeated up to 4 times, of a small
+        training set, and 5 folds of a large one.  Candidates are trained on at most 500 series of
+        a split.
+    n_best : int, default=8
+        How many candidates the model is made of: the best ones of one elasticity.
+    n_starts : int, default=2
+        From how many starts each of them is trained.
+    max_iter : int, default=100
+        Epochs at most.  Training ends when no series is misclassified, or after 20 epochs without
+        fewer mistakes, and the weights with the fewest mistakes are kept.
+    band : int, float or str, optional
+        Sakoe-Chiba band: a radius in cells, or a share of the longer side of the grid.
+    class_weight : dict or "balanced", optional
+        Weights of the classes, by default 1; "balanced" makes them inverse to the frequencies.
+    longer : {"error", "truncate", "resample"}, default="error"
+        What to do with series to predict that are longer than those of `fit`: refuse them, cut
+        them, or resample them to the longest length of `fit`.
+    alphabet : Alphabet, optional
+        For sequences of symbols; by default the symbols seen in `fit`.
+    random_state : int or RandomState, optional
+        Source of folds, initial weights and the order of examples.
+    verbose : int, default=0
+        1 shows progress.
+    n_jobs : int, optional
+        Threads; None is 1, as in scikit-learn, -1 all cores.  Results do not depend on it.
+
+    Attributes
+    ----------
+    best_params_ : dict
+        The best candidate: `elasticity`, `polarity`, `learning_rate_init` and `alpha`.
+    best_score_ : float
+        Accuracy of the ensemble of the best candidates on series held out.  They were chosen by
+        the same series, so it is a little too high.
+    members_ : list of dict
+        The candidates that the model is made of, the best one first.
+    cv_results_ : dict of arrays
+        For each candidate its `params`, the `mean_test_score` and `std_test_score` of its accuracy
+        over the splits, its `mean_test_loss` and its `rank_test_score`.
+    scores_ : array (candidates, splits)
+        Accuracies on series held out.
+    n_splits_ : int
+        How many splits there were.
+    coef_ : array (matrices, n, m), or (matrices, n, m, channels)
+        Weight matrices of all members.
+    intercept_ : array (matrices,)
+        The bias of each matrix.
+    classes_ : array
+        The labels, sorted.
+    polarity_ : Ensemble
+        How scores of the matrices combine to decision values.
+    n_features_in_ : int
+        Length of the longest training series, the rows of the matrices.
+    """
+
+    elasticities: Sequence[ExtentLike] = (1, 0.05, 0.1, 0.2)
+    polarities: Sequence[str] = ("+", "-", "symmetric")
+    learning_rates: Sequence[float] = (1.0, 0.2, 0.05, 0.01, 0.002)
+    alphas: Sequence[float] = (0.0,)
+    cv: Any = None
+    n_best: int = 8
+    n_starts: int = 2
+    max_iter: int = 100
+    band: BandLike = None
+    class_weight: Any = None
+    longer: str = "error"
+    alphabet: Any = None
+    random_state: Any = None
+    verbose: int = 0
+    n_jobs: int | None = None
+
+    _estimator: ClassVar[type[ElasticLinearClassifier]]
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Choose parameters by cross-validation on series X with labels y, and train the model.
+
+        Parameters
+        ----------
+        X : series collection
+            Anything `SeriesCollection.of` takes, or a list of strings or lists of symbols.
+        y : array (cases,)
+        sample_weight : array (cases,), optional
+        """
+        self._check_parameters()
+        series, codes, weights = check_labelled(self, X, y, sample_weight)
+        if not series.in_memory:
+            raise ValueError("X must be in memory, got series that are read in chunks")
+        rng = check_random_state(self.random_state)
+        mean, deviation = element_scales(series, np.flatnonzero(weights))
+        unit = np.hypot(mean, deviation)
+        scaled = standardized(series, np.zeros_like(unit), unit)
+        alphabet, cases = getattr(self, "alphabet_", None), np.flatnonzero(weights)
+        data = TrainingSet(scaled, codes, weights, cases, self.classes_, alphabet)
+        seed = int(rng.randint(np.iinfo(np.int32).max))
+        search = Search(self._shared(seed), data, self._splits(data, rng), self.verbose)
+        # Candidates are compared in float32, in half the time.
+        quick = search._replace(data=replace(data, X=scaled.astype(np.float32)))
+        judged = [quick.judge(candidates) for candidates in self._candidates(data)]
+        members = self._choose(judged)
+        seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_starts).tolist()
+        plans = [
+            (params | {"random_state": each}, data.cases) for params in members for each in seeds
+        ]
+        self._adopt(search.fit(plans), unit)
+        return self
+
+    def _shared(self, seed: int) -> ElasticLinearClassifier:
+        """An estimator with the parameters that all candidates share."""
+        return self._estimator(
+            band=self.band, class_weight=self.class_weight, longer=self.longer,
+            max_iter=self.max_iter, n_iter_no_change=_PATIENCE, random_state=seed,
+            n_jobs=self.n_jobs,
+        )  # fmt: skip
+
+    def _splits(self, data: TrainingSet, rng: np.random.RandomState) -> list[tuple[Cases, Cases]]:
+        """Series to train on and to judge by; those of weight 0 are in neither."""
+        cases, codes = data.cases, data.y[data.cases]
+        cv = self._folds(data, rng) if self.cv is None else self.cv
+        splits = check_cv(cv, codes, classifier=True).split(np.zeros(len(cases)), codes)
+        return [
+            (np.sort(rng.permutation(cases[train])[:_MOST_TRAINED]), cases[test])
+            for train, test in splits
+        ]
+
+    def _folds(self, data: TrainingSet, rng: np.random.RandomState) -> RepeatedStratifiedKFold:
+        """Ten folds, repeated, of a small training set; five of a large one."""
+        elements = data.X.lengths[data.cases].sum() * self.max_iter
+        columns = [
+            columns_for(params["elasticity"], data.max_length) * len(np.asarray(data.classes))
+            for candidates in self._candidates(data) for params in candidates
+        ]  # fmt: skip
+        splits = int(np.clip(_CELLS / (float(elements) * sum(columns)), *_SPLITS))
+        largest = int(np.bincount(data.y[data.cases]).max())
+        folds = min(10 if splits >= 20 else 5, max(2, largest))
+        return RepeatedStratifiedKFold(
+            n_splits=folds, n_repeats=max(1, splits // folds), random_state=rng
+        )
+
+    def _candidates(self, data: TrainingSet) -> list[list[dict[str, Any]]]:
+        """Candidates, those with as many columns in one list."""
+        by_columns = {columns_for(each, data.max_length): each for each in self.elasticities}
+        joint = len(self.classes_) > 2 and self._estimator()._multiclass_loss() is not None
+        polarities = list(self.polarities)
+        grids = [
+            {
+                "elasticity": [elasticity],
+                # Without warping, or with a matrix for each class, all polarities are the same.
+                "polarity": polarities[:1] if columns == 1 or joint else polarities,
+                "learning_rate_init": list(self.learning_rates),
+                "alpha": list(self.alphas),
+            }
+            for columns, elasticity in by_columns.items()
+        ]
+        return [list(ParameterGrid(grid)) for grid in grids]
+
+    def _choose(self, judged: Sequence[Judged]) -> list[dict[str, Any]]:
+        """The members of the best ensemble; sets the attributes that tell of the choice."""
+        ensembles = [each.some(each.order[: self.n_best]) for each in judged]
+        means = Judged.joined([each.mean() for each in ensembles])
+        best, everyone = ensembles[means.order[0]], Judged.joined(judged)
+        self.scores_ = everyone.scores
+        self.cv_results_ = {
+            "params": everyone.candidates,
+            "mean_test_score": self.scores_.mean(axis=1),
+            "std_test_score": self.scores_.std(axis=1),
+            "mean_test_loss": everyone.losses.mean(axis=1),
+            "rank_test_score": (1 + np.argsort(everyone.order)).astype(np.int32),
+        }
+        self.n_splits_ = self.scores_.shape[1]
+        self.members_, self.best_params_ = best.candidates, best.candidates[0]
+        self.best_score_ = float(means.scores[means.order[0]].mean())
+        return best.candidates
+
+    def _adopt(self, models: Sequence[ElasticLinearClassifier], unit: NDArray[np.float64]) -> None:
+        """Make one model of the members, for series as they are."""
+        W = np.concatenate([model.matrices_ for model in models])
+        W = (W / unit).astype(W.dtype)
+        self.coef_ = W[..., 0] if W.shape[-1] == 1 else W
+        self.intercept_ = np.concatenate([model.intercept_ for model in models])
+        self.n_iter_ = max(model.n_iter_ for model in models)
+        readout = Ensemble(tuple(model._context.readout for model in models))
+        self._context = models[0]._context._replace(readout=readout)
+
+    def _check_parameters(self) -> None:
+        check_counts(self, "n_best", "n_starts", "max_iter")
+        check_choice(self.longer, LONGER, "longer")
+        for name in ("elasticities", "polarities", "learning_rates", "alphas"):
+            values = getattr(self, name)
+            if isinstance(values, str) or not isinstance(values, (Sequence, np.ndarray)):
+                raise ValueError(f"{name} must be a sequence of values to try, got {values!r}")
+            if len(values) == 0:
+                raise ValueError(f"{name} must have at least one value to try, got {values!r}")
+
+
+@with_parameters_of(ElasticLinearClassifierCV)
+@dataclass(repr=False, eq=False, kw_only=True)
+class ElasticLogisticRegressionCV(Probabilities, ElasticLinearClassifierCV):
+    """Elastic logistic regression whose parameters are chosen by cross-validation.
+
+    See Also
+    --------
+    ElasticLogisticRegression : With given parameters.
+    ElasticGridSearchCV : A search over any parameters of any estimator.
+
+    Examples
+    --------
+    >>> from warplearn import datasets
+    >>> train = datasets.load("ItalyPowerDemand", "train")
+    >>> test = datasets.load("ItalyPowerDemand", "test")
+    >>> model = ElasticLogisticRegressionCV(random_state=0).fit(train.X, train.y)
+    >>> model.score(test.X, test.y) > 0.95
+    True
+    """
+
+    _estimator = ElasticLogisticRegression
+
+
+@with_parameters_of(ElasticLinearClassifierCV)
+@dataclass(repr=False, eq=False, kw_only=True)
+class ElasticLinearSVCCV(ElasticLinearClassifierCV):
+    """Elastic linear support vector machine whose parameters are chosen by cross-validation.
+
+    Parameters
+    ----------
+    learning_rates : sequence of float, default=(0.2, 0.05, 0.01, 0.002)
+        Initial learning rates to choose from.  While the model is trained, the series of each
+        channel are divided by their root mean square, so rates do not depend on the unit.
+    alphas : sequence of float, default=(2**-10, 2**-6)
+        Strengths of the penalty to choose from.
+
+    See Also
+    --------
+    ElasticLinearSVC : With given parameters.
+    ElasticGridSearchCV : A search over any parameters of any estimator.
+    """
+
+    learning_rates: Sequence[float] = (0.2, 0.05, 0.01, 0.002)
+    alphas: Sequence[float] = (2**-10, 2**-6)
+
+    _estimator = ElasticLinearSVC
