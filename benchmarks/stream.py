@@ -28,7 +28,7 @@ from warplearn.datasets import make_recording
 from warplearn.detection.events import Labelled, Rule, Scored, Tracker, event_table
 from warplearn.detection.thresholds import choose_threshold
 
-# Defaults of the detector were chosen with an eye on all but Trace, ECGFiveDays and Wafer.
+# Defaults of the detector were chosen while looking at these.
 SETS = (
     "GunPoint", "ItalyPowerDemand", "TwoLeadECG", "CBF", "MoteStrain", "SonyAIBORobotSurface1",
     "ECG200", "Plane", "Trace", "ECGFiveDays", "SyntheticControl", "Wafer",
