@@ -663,3 +663,9 @@ def test_bytes_in_another_order(fitted):
     with pytest.raises(ValueError, match="coef_ must hold real numbers, got >f8"):
         model.stream()
     assert pickle.loads(pickle.dumps(model)).coef_.dtype.isnative
+
+
+def test_streams_of_whole_numbers(fitted):
+    model = pickle.loads(pickle.dumps(fitted("ElasticLogisticRegression")))
+    model.coef_ = np.ones(model.coef_.shape, np.int64)
+    assert model.stream().push(1.0) == pytest.approx(model.decision_function([[1.0]])[0])

@@ -274,6 +274,7 @@ def run(every: int = 1) -> Outcome:
     faulthandler.enable()
     for name in estimators.EVERY:  # whatever is imported or compiled at first use
         models.check(models.saved(name))
+        repr(estimators.made(name))  # as messages have it
     watch, counts, largest, factor = Watch(), Counter[str](), 0, 0.0
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "model.warp"

@@ -24,6 +24,7 @@ from warplearn.elastic.extent import columns_for
 from warplearn.elastic.streaming import ElasticStream
 from warplearn.linear_model.explanation import Explanation, contributions
 from warplearn.series.chunks import mapped
+from warplearn.series.convert import to_floats
 from warplearn.training.data import TrainingSet
 from warplearn.training.estimator import GradientEstimator
 from warplearn.training.matrices import Context, MatrixModel
@@ -102,7 +103,12 @@ class LinearModel(MatrixModel):
         alphabet = getattr(self, "alphabet_", None)
         readout = self._context.readout
         return ElasticStream(
-            self.matrices_, self.intercept_, readout.mix, readout.offset, n_streams, alphabet
+            to_floats(self.matrices_, "coef_"),
+            self.intercept_,
+            readout.mix,
+            readout.offset,
+            n_streams,
+            alphabet,
         )
 
 
