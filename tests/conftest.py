@@ -40,6 +40,14 @@ def one_thread():
     numba.set_num_threads(before)
 
 
+@pytest.fixture(autouse=True)
+def interruptible():
+    """A test may change what an interrupt does, for itself alone."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)

@@ -221,6 +221,9 @@ def test_saved_and_loaded(data, by):
         ("tol", -1),
         ("elasticity", 3.0),
         ("units", -2),
+        ("device", "cuda:-1"),
+        ("device", "meta"),
+        ("device", 1.5),
     ],
 )
 def test_bad_parameters_are_named(data, name, value):

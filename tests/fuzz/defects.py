@@ -42,8 +42,9 @@ DEFECTS = {
         "if False:", "models",
     ),
     "fitted attributes are not checked by predict": Defect(
-        "linear_model/base.py", "def _check_state(self, whole: bool = False) -> None:",
-        "def _check_nothing(self, whole: bool = False) -> None:", "estimators",
+        "linear_model/base.py",
+        "super()._check_state(whole)\n        units = len(self._context.readout.mix)",
+        "return\n        units = len(self._context.readout.mix)", "estimators",
     ),
     "a view of the training series": Defect(
         "neighbors/nearest.py", "self._values = np.array(X.values)", "self._values = X.values",

@@ -219,7 +219,7 @@ class ElasticConvNetClassifier(CheckedState, ClassifierMixin, BaseEstimator):
         # Weights of mean 1, so that learning rates do not depend on their unit.
         relative = torch.as_tensor(weights / weights[train].mean(), dtype=x.dtype)
         examples = _Examples(
-            x, lengths, torch.as_tensor(codes, device=self.device), relative.to(self.device)
+            x, lengths, torch.as_tensor(codes, device=x.device), relative.to(x.device)
         )
         with _torch_threads(self.n_jobs):
             state, history = self._train(net, examples, train, held_out, rng)
@@ -295,7 +295,17 @@ class ElasticConvNetClassifier(CheckedState, ClassifierMixin, BaseEstimator):
             units=self.units, length=self.length, elasticity=self.elasticity,
             dilations=self.dilations, widths=self.widths, filter_lengths=self.filter_lengths,
         )  # fmt: skip
-        return net.to(self.device if device is None else device)
+        return net.to(self._torch_device() if device is None else device)
+
+    def _torch_device(self) -> torch.device:
+        """The device to compute on, which must be there."""
+        try:
+            device = torch.empty(0, device=self.device).device
+        except (AssertionError, NotImplementedError, RuntimeError, TypeError) as error:
+            raise ValueError(f"device must be one that torch has, got {self.device!r}") from error
+        if device.type == "meta":
+            raise ValueError(f"device must hold numbers, got {self.device!r}")
+        return device
 
     _fitted_by = "state_"
 
@@ -339,8 +349,9 @@ class ElasticConvNetClassifier(CheckedState, ClassifierMixin, BaseEstimator):
         """Standardized series (cases, channels, time), and lengths."""
         scaled = standardized(X, self.mean_, self.scale_)
         values = scaled.values.astype(np.float32).transpose(0, 2, 1)
-        x = torch.as_tensor(np.ascontiguousarray(values), device=self.device)
-        return x, torch.as_tensor(X.lengths, device=self.device)
+        device = self._torch_device()
+        x = torch.as_tensor(np.ascontiguousarray(values), device=device)
+        return x, torch.as_tensor(X.lengths, device=device)
 
     def _outputs(self, X: Any) -> Array:
         """Outputs (cases, classes) of the network."""
