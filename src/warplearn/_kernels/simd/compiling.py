@@ -7,6 +7,7 @@ from Python would often take longer than compiling the function itself.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -26,10 +27,22 @@ INLINED = {"error_model": "numpy", "forceinline": True, **_PART}
 inner = njit(nogil=True, **_PART)
 inlined = njit(nogil=True, forceinline=True, **_PART)
 
-# For functions of users: Python can still call them, and kernels inline them.
-compilable = register_jitable(error_model="numpy", forceinline=True)
-
 listen_to_compilations()
+
+
+def with_module(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a function a module that exists: text handed to `exec` has none.
+
+    Numba imports the modules of all functions in a kernel that it finds on disk.
+    """
+    if function.__module__ not in sys.modules:
+        function.__module__ = __name__
+    return function
+
+
+def compilable(function: Callable[..., Any]) -> Any:
+    """For functions of users: Python can still call them, and kernels inline them."""
+    return register_jitable(error_model="numpy", forceinline=True)(with_module(function))
 
 
 def entry(function: Callable[..., Any], *, parallel: bool = False) -> Any:

@@ -11,7 +11,6 @@ for a function that has changed since, or whose class is gone, is never reused.
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable
 from numbers import Real
 from types import CodeType
@@ -33,7 +32,7 @@ from numba.extending import (
 )
 
 from warplearn._kernels.simd.caching import digest
-from warplearn._kernels.simd.compiling import INLINED
+from warplearn._kernels.simd.compiling import INLINED, with_module
 
 
 class RecordType(types.Type):
@@ -114,9 +113,7 @@ def record(cls: type, **implementations: tuple[Callable[..., Any], Callable[...,
     name = f"{cls.__module__}.{cls.__qualname__}"
     pieces: list[bytes] = []
     for _, own in implementations.values():
-        pieces += _code_of(own, set())
-        if own.__module__ not in sys.modules:  # text given to `exec` has no module to import,
-            own.__module__ = __name__  # as Numba does with kernels that it finds on disk
+        pieces += _code_of(with_module(own), set())
     own_digest = digest(*pieces)
     fields: tuple[str, ...] = cls._fields  # type: ignore[attr-defined]
     kind = RecordType(name, own_digest, fields)
