@@ -195,6 +195,19 @@ def check_fitted_classes(estimator: Any, least: int = 2) -> int:
     return len(classes)
 
 
+def check_fitted_model(estimator: Any, whole: bool) -> Any:
+    """Check `model_`, a classifier that the estimator is made of, and `n_channels_in_`."""
+    model: Any = getattr(estimator, "model_", None)
+    if not hasattr(model, "decision_function") or not hasattr(model, "classes_"):
+        raise ValueError(f"model_ must be a fitted classifier, got {model!r}")
+    if isinstance(model, CheckedState):
+        model._check_state(whole)
+    channels = check_fitted_count(estimator, "n_channels_in_")
+    if channels != getattr(model, "n_channels_in_", channels):  # another library's has none
+        raise ValueError(f"n_channels_in_ must be that of model_, got {channels}")
+    return model
+
+
 class TargetScale(NamedTuple):
     """Mean and deviation of the targets of a regression, and their form.
 

@@ -22,11 +22,8 @@ from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
 from sklearn.utils import check_random_state
 
 from warplearn.base import check_labels, check_targets, check_weights, read_series
-from warplearn.elastic.bands import resolve_band
-from warplearn.series.chunks import mapped
 from warplearn.series.collection import SeriesCollection
-from warplearn.training.matrices import Operands
-from warplearn.training.train import train
+from warplearn.training.together import scores_together, train_together
 
 Indices = NDArray[np.int64]
 
@@ -72,7 +69,7 @@ def fit_many(
     """
     weights = np.ones(len(X)) if sample_weight is None else sample_weight
     sets: dict[Any, Any] = {}
-    planned, plans = [], []
+    planned = []
     for estimator, cases in zip(estimators, trains, strict=True):
         if not makes_plans(estimator):
             _fit_alone(estimator, X, y, cases, sample_weight, n_jobs)
@@ -80,12 +77,11 @@ def fit_many(
         key = (type(estimator).training_set, id(cases))
         if key not in sets:  # shared, so that what is computed from the data is computed once
             sets[key] = estimator.training_set(X, y, weights, cases, alphabet)
-        plans.append(estimator.plan(sets[key], check_random_state(estimator.random_state)))
-        planned.append(estimator)
-    if plans:
-        solutions = train(plans, n_jobs=n_jobs, verbose=verbose)
-        for estimator, plan, own in zip(planned, plans, solutions, strict=True):
-            estimator.adopt(plan, own)
+        planned.append((estimator, sets[key]))
+    train_together(
+        [estimator for estimator, _ in planned], [data for _, data in planned],
+        n_jobs=n_jobs, verbose=verbose,
+    )  # fmt: skip
     return list(estimators)
 
 
@@ -117,14 +113,9 @@ def predict_many(
             banks.setdefault(key, []).append(index)
         else:
             predictions[index] = estimator.predict(X)
-    for (shape, dtype, band), bank in banks.items():
-        W = np.concatenate([estimators[index].matrices_ for index in bank])
-        dtype = np.result_type(X.dtype, dtype)
-        resolved = resolve_band(band, X.lengths, np.array([shape[2]]))
-        operands = Operands(W.astype(dtype, copy=False), resolved, "error", None, n_jobs)
-        scores = mapped(operands.scores, X)
-        for place, index in enumerate(bank):
-            own = scores[:, place * shape[0] : (place + 1) * shape[0]]
+    for bank in banks.values():
+        scores = scores_together([estimators[index] for index in bank], X, n_jobs=n_jobs)
+        for index, own in zip(bank, scores, strict=True):
             predictions[index] = estimators[index].predict_from_scores(own)
     return [predictions[index] for index in range(len(estimators))]
 

@@ -19,6 +19,7 @@ from warplearn.base import (
     check_fitted_array,
     check_fitted_classes,
     check_fitted_count,
+    check_fitted_model,
     check_not_negative,
 )
 from warplearn.detection.events import Labelled, Rule, Table, read_events
@@ -27,7 +28,7 @@ from warplearn.detection.metrics import event_metrics
 from warplearn.detection.online import Detection, DetectionStream
 from warplearn.detection.scores import Gate, Scorer, Steps
 from warplearn.detection.thresholds import choose_threshold, out_of_fold
-from warplearn.detection.training import Examples, Trained, assemble, train
+from warplearn.detection.training import Examples, Recipe, Trained, assemble, train
 from warplearn.features import ElasticFeatureClassifier
 from warplearn.linear_model import ElasticLogisticRegression
 from warplearn.series.numbers import check_count
@@ -228,10 +229,9 @@ class ElasticDetector(CheckedState, BaseEstimator):
         examples = Examples.of(samples, events, labels + 1, window, self.normalize)
         estimator = _default_estimator() if self.estimator is None else self.estimator
         steps = self._steps(window, self.gate is not None)
+        recipe = Recipe(estimator, int(self.mining), self.gate, steps)
         if isinstance(self.threshold, str):  # "cv"
-            scored = out_of_fold(
-                estimator, examples, events, self.cv, self.mining, self.gate, steps, rng
-            )
+            scored = out_of_fold(recipe, examples, events, self.cv, rng)
             truth = Labelled(events.start, events.end, labels)
             durations = _durations(lengths, labels, len(classes))
             threshold, self.cv_f1_ = choose_threshold(
@@ -240,7 +240,7 @@ class ElasticDetector(CheckedState, BaseEstimator):
         else:
             threshold = float(self.threshold)
         every = np.ones(len(examples.starts), bool)
-        trained = train(estimator, examples, every, self.mining, self.gate, steps, rng)
+        trained = train(recipe, examples, every, rng)
         unseen = np.setdiff1d(labels + 1, trained.model.classes_)
         if len(unseen):
             raise ValueError(
@@ -344,12 +344,8 @@ class ElasticDetector(CheckedState, BaseEstimator):
             raise ValueError(f"threshold must be a number or 'cv', got {given!r}")
 
     def _check_state(self, whole: bool = False) -> None:
-        model: Any = getattr(self, "model_", None)
-        if not hasattr(model, "decision_function") or not hasattr(model, "classes_"):
-            raise ValueError(f"model_ must be a fitted classifier, got {model!r}")
-        if isinstance(model, CheckedState):
-            model._check_state(whole)
-        for name in ("window_", "n_features_in_", "n_channels_in_"):
+        model = check_fitted_model(self, whole)
+        for name in ("window_", "n_features_in_"):
             check_fitted_count(self, name)
         if self.n_features_in_ != self.window_:
             raise ValueError(f"n_features_in_ must be window_, got {self.n_features_in_}")
@@ -367,8 +363,6 @@ class ElasticDetector(CheckedState, BaseEstimator):
         check_array_of(np.array([getattr(self, "threshold_", np.nan)]), "threshold_", (1,))
         if getattr(self, "dtype_", None) not in ("float32", "float64"):
             raise ValueError(f"dtype_ must be 'float32' or 'float64', got {self.dtype_!r}")
-        if self.n_channels_in_ != getattr(model, "n_channels_in_", self.n_channels_in_):
-            raise ValueError(f"n_channels_in_ must be that of model_, got {self.n_channels_in_}")
 
     def _check_gate(self, whole: bool) -> None:
         gate, least = getattr(self, "gate_", None), getattr(self, "gate_threshold_", None)

@@ -27,6 +27,7 @@ from warplearn.base import (
     check_fitted_array,
     check_fitted_classes,
     check_fitted_count,
+    check_fitted_model,
     check_labelled,
     check_series,
 )
@@ -196,9 +197,10 @@ class ElasticEarlyClassifier(ClassifierMixin, CheckedState, BaseEstimator):
         self.threshold_, self.cv_accuracy_ = float(tried[chosen]), float(accuracies[chosen])
         self.cv_earliness_ = float(used.mean())
 
-    def _probabilities(self, margins: Array) -> Array:
-        """How probable it is that decisions (cases, checkpoints) are right."""
-        return expit(self.reliability_[:, 0] + self.reliability_[:, 1] * margins)
+    def _probabilities(self, margins: Array, place: Any = slice(None)) -> Array:
+        """How probable it is that decisions (cases, checkpoints), or those of one, are right."""
+        constant, slope = self.reliability_[place].T
+        return expit(constant + slope * margins)
 
     def _judge(
         self, X: SeriesCollection, length: int
@@ -206,8 +208,7 @@ class ElasticEarlyClassifier(ClassifierMixin, CheckedState, BaseEstimator):
         """At a checkpoint: codes, probabilities that they are right, and whether that will do."""
         place = int(np.searchsorted(self.checkpoints_, length))
         codes, margins = _read(self.model_.decision_function(X))
-        constant, slope = self.reliability_[place]
-        right = expit(constant + slope * margins)
+        right = self._probabilities(margins, place)
         last = place == len(self.checkpoints_) - 1
         return codes, right, (right >= self.threshold_) | last
 
@@ -261,17 +262,10 @@ class ElasticEarlyClassifier(ClassifierMixin, CheckedState, BaseEstimator):
         return EarlyStream(self)
 
     def _check_state(self, whole: bool = False) -> None:
-        model: Any = getattr(self, "model_", None)
-        if not hasattr(model, "decision_function") or not hasattr(model, "classes_"):
-            raise ValueError(f"model_ must be a fitted classifier, got {model!r}")
-        if isinstance(model, CheckedState):
-            model._check_state(whole)
+        model = check_fitted_model(self, whole)
         n_classes = check_fitted_classes(self)
         if len(model.classes_) != n_classes:
             raise ValueError(f"model_ must have {n_classes} classes, got {len(model.classes_)}")
-        channels = check_fitted_count(self, "n_channels_in_")
-        if channels != getattr(model, "n_channels_in_", channels):  # another library's has none
-            raise ValueError(f"n_channels_in_ must be that of model_, got {self.n_channels_in_}")
         longest = check_fitted_count(self, "n_features_in_")
         checkpoints = check_fitted_array(self, "checkpoints_", (None,), "i")
         if checkpoints[0] < 1 or (np.diff(checkpoints) < 1).any() or checkpoints[-1] != longest:

@@ -16,8 +16,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from warplearn.detection.events import Labelled, Rule, Scored, Tracker, event_table
 from warplearn.detection.metrics import event_metrics
-from warplearn.detection.scores import Steps
-from warplearn.detection.training import Examples, train
+from warplearn.detection.training import Examples, Recipe, train
 
 __all__ = ["choose_threshold", "out_of_fold"]
 
@@ -25,14 +24,7 @@ _THRESHOLDS = 100  # that are tried
 
 
 def out_of_fold(
-    estimator: Any,
-    examples: Examples,
-    events: Labelled,
-    cv: int,
-    mining: int,
-    gate: float | None,
-    steps: Steps,
-    rng: np.random.RandomState,
+    recipe: Recipe, examples: Examples, events: Labelled, cv: int, rng: np.random.RandomState
 ) -> Scored:
     """Scores of windows by models that have not seen them."""
     n_events, labels = len(events.start), examples.labels
@@ -43,12 +35,12 @@ def out_of_fold(
     splitter = (StratifiedKFold if stratified else KFold)(folds, shuffle=True, random_state=rng)
     middles = (events.end[:-1] + events.start[1:]) // 2
     piece = np.searchsorted(middles, examples.starts + examples.window // 2, side="right")
-    runs = examples.runs(steps)
+    runs = examples.runs(recipe.steps)
     chosen, scores = runs[:, 0].copy(), np.full(len(runs), -np.inf)
     codes = np.ones(len(runs), np.int64)
     for _, held_out in splitter.split(np.zeros(n_events), labels):
         own = np.isin(piece, held_out)
-        trained = train(estimator, examples, ~own, mining, gate, steps, rng)
+        trained = train(recipe, examples, ~own, rng)
         which = np.flatnonzero(own[runs[:, 0]])
         chosen[which], scores[which], codes[which] = trained.best(examples, runs[which])
     last = examples.starts[chosen] + examples.window - 1

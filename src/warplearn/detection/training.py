@@ -22,7 +22,7 @@ from warplearn.series.collection import SeriesCollection
 from warplearn.series.convert import FloatArray
 from warplearn.series.windows import WindowSource, read_recording
 
-__all__ = ["Examples", "Trained", "assemble", "train"]
+__all__ = ["Examples", "Recipe", "Trained", "assemble", "train"]
 
 BACKGROUND = 0  # the code of the background; classes of events count from 1
 _NEAR, _FAR = 0.05, 0.25  # shares of a window: still the event, already background
@@ -105,6 +105,26 @@ class Examples(NamedTuple):
         """Some of the windows as series of their own."""
         values = self.windows(which).take(slice(None))
         return SeriesCollection.of(np.ascontiguousarray(values.swapaxes(1, 2)))
+
+
+class Recipe(NamedTuple):
+    """How a model of events and background is trained.
+
+    Attributes
+    ----------
+    estimator : classifier
+        Is cloned.
+    rounds : int
+        How often false alarms are added.
+    gate : float or None
+        The share of the strides of which a window passes the gate.
+    steps : Steps
+    """
+
+    estimator: Any
+    rounds: int
+    gate: float | None
+    steps: Steps
 
 
 class Trained(NamedTuple):
@@ -208,29 +228,9 @@ def _gate_estimator() -> ElasticLogisticRegression:
 
 
 def train(
-    estimator: Any,
-    examples: Examples,
-    allowed: NDArray[np.bool_],
-    rounds: int,
-    gate: float | None,
-    steps: Steps,
-    rng: np.random.RandomState,
+    recipe: Recipe, examples: Examples, allowed: NDArray[np.bool_], rng: np.random.RandomState
 ) -> Trained:
-    """A model of events and background.
-
-    Parameters
-    ----------
-    estimator : classifier
-        Is cloned.
-    examples : Examples
-    allowed : array (windows,)
-        Which windows may be used.
-    rounds : int
-        How often false alarms are added.
-    gate : float or None
-        The share of the strides of which a window passes the gate.
-    steps : Steps
-    """
+    """A model of events and background, from the windows that are allowed, (windows,)."""
     positive, background = _drawn(examples, allowed, rng)
     if not len(positive) or not len(background):
         what = "events" if not len(positive) else "background"
@@ -239,17 +239,17 @@ def train(
             "must be longer, or have fewer gaps, or window must be smaller"
         )
     trained_gate = None
-    if gate is not None:
-        runs = examples.runs(steps)
+    if recipe.gate is not None:
+        runs = examples.runs(recipe.steps)
         chosen = np.concatenate([positive, background])
-        trained_gate = _train_gate(examples, chosen, runs[allowed[runs].all(axis=1)], gate)
+        trained_gate = _train_gate(examples, chosen, runs[allowed[runs].all(axis=1)], recipe.gate)
     pool = np.flatnonzero((examples.codes == BACKGROUND) & allowed)
     pool = pool[:: max(1, examples.window // 16)]
-    for round_number in range(rounds + 1):
+    for round_number in range(recipe.rounds + 1):
         chosen = np.concatenate([positive, background])
-        model = clone(estimator).fit(examples.cut(chosen), examples.codes[chosen])
+        model = clone(recipe.estimator).fit(examples.cut(chosen), examples.codes[chosen])
         trained = Trained(model, trained_gate)
-        if round_number < rounds:
+        if round_number < recipe.rounds:
             count = _MINED_PER_EVENT * len(examples.centred)
             background = np.union1d(background, _false_alarms(examples, trained, pool, count))
     return trained

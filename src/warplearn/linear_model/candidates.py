@@ -12,16 +12,12 @@ from numpy.typing import NDArray
 from scipy.special import log_expit, log_softmax
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
-from warplearn.elastic.bands import resolve_band
 from warplearn.elastic.extent import columns_for
 from warplearn.linear_model.classifiers import ElasticLinearClassifier
 from warplearn.series.collection import SeriesCollection
-from warplearn.series.lengths import fitting_lengths
 from warplearn.training.data import TrainingSet
-from warplearn.training.matrices import Operands
-from warplearn.training.train import train
+from warplearn.training.together import scores_together, train_together
 
 Cases = NDArray[np.int64]
 
@@ -130,16 +126,10 @@ class Search(NamedTuple):
 
     def fit(self, plans: Sequence[tuple[dict[str, Any], Cases]]) -> list[ElasticLinearClassifier]:
         """Train candidates on some of the series each, side by side."""
-        estimators = [clone(self.estimator).set_params(**params) for params, _ in plans]
-        made = [
-            model.plan(replace(self.data, cases=cases), check_random_state(model.random_state))
-            for model, (_, cases) in zip(estimators, plans, strict=True)
-        ]
-        solutions = train(made, n_jobs=self.estimator.n_jobs, verbose=self.verbose)
-        return [
-            model.adopt(plan, own)
-            for model, plan, own in zip(estimators, made, solutions, strict=True)
-        ]
+        models = [clone(self.estimator).set_params(**params) for params, _ in plans]
+        sets = [replace(self.data, cases=cases) for _, cases in plans]
+        train_together(models, sets, n_jobs=self.estimator.n_jobs, verbose=self.verbose)
+        return models
 
     def _portions(self, candidates: Sequence[Mapping[str, Any]]) -> list[list[int]]:
         """Splits that are trained at a time: as many as memory allows."""
@@ -153,12 +143,10 @@ class Search(NamedTuple):
         self, models: Sequence[ElasticLinearClassifier], X: SeriesCollection
     ) -> NDArray[np.float64]:
         """Decision values, an array (models, cases, decision values)."""
-        W = np.concatenate([model.matrices_ for model in models])
         longer = "resample" if self.estimator.longer == "error" else self.estimator.longer
-        lengths = fitting_lengths(X.lengths, W.shape[1], longer)
-        band = resolve_band(self.estimator.band, lengths, np.array([W.shape[2]]))
-        scores = Operands(W, band, longer, None, self.estimator.n_jobs).scores(X)
-        ends = np.cumsum([len(model.coef_) for model in models])[:-1]
-        parts = np.split(scores.astype(np.float64), ends, axis=1)
-        decisions = [m._combined(own) for m, own in zip(models, parts, strict=True)]
+        scores = scores_together(models, X, longer=longer, n_jobs=self.estimator.n_jobs)
+        decisions = [
+            model._combined(own.astype(np.float64))
+            for model, own in zip(models, scores, strict=True)
+        ]
         return np.stack(decisions).reshape(len(models), len(X), -1)
