@@ -7,6 +7,7 @@ estimator does with longer series is its own affair.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -126,6 +127,13 @@ class CheckedState:
     """
 
     _fitted_by = "coef_"
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        """As in scikit-learn, which reads the signature each time: a search asks very often."""
+        names: list[str] = super()._get_param_names()  # type: ignore[misc]
+        return names
 
     def _check_state(self, whole: bool = False) -> None:
         """Raise a ValueError that names the first fitted attribute that is wrong.

@@ -89,7 +89,8 @@ class Polarity(NamedTuple):
         if self.joint:
             return np.eye(self.n_classes)
         column = self.sign * np.array([[1.0], [-1.0]])[: self.n_matrices]
-        return np.kron(np.eye(self.n_models), column)
+        models = np.repeat(np.eye(self.n_models), self.n_matrices, axis=0)
+        return models * np.tile(column, (self.n_models, 1))
 
     @property
     def offset(self) -> float:

@@ -25,13 +25,12 @@ from warplearn._kernels.recursion.local import Product
 from warplearn._kernels.recursion.lone import skew, skewed_size, unskew
 from warplearn._kernels.simd.arrays import CACHE_LINE, aligned_zeros, flat
 from warplearn._kernels.simd.constants import Static
-from warplearn._kernels.simd.target import lanes_for
+from warplearn._kernels.simd.target import bank_lanes, lanes_for
 from warplearn._kernels.simd.threads import in_threads, thread_count, worth_threads
 from warplearn.training.judging import reason_of, rules_of, whole_mistakes
 from warplearn.training.penalties import L2
 from warplearn.training.plan import Examples, Group, Solution, State
 
-_BANK_LANES = (32, 16, 8)
 _FEW_EPOCHS = 20
 
 
@@ -71,12 +70,13 @@ class Layout(NamedTuple):
         if plain and isinstance(objective.cost, Product) and max(map(len, members)) * size == 1:
             columns = group.models[0].W.shape[2]
             return cls(32 if columns >= 32 else 16, 1, members, lone=True)
-        for lanes in _BANK_LANES:
+        choices = bank_lanes(group.X.dtype)
+        for lanes in choices:
             blocks = -(-size // lanes)
             room = blocks * lanes // size
             tasks = [g[i : i + room] for g in members for i in range(0, len(g), room)]
             filled = max(len(task) for task in tasks) * size
-            if lanes == _BANK_LANES[-1] or (len(tasks) >= threads and 2 * filled > blocks * lanes):
+            if lanes == choices[-1] or (len(tasks) >= threads and 2 * filled > blocks * lanes):
                 break
         return cls(lanes, blocks, tasks)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -26,13 +27,26 @@ def train_together(
     verbose: int = 0,
 ) -> None:
     """Fit each estimator, in place, on a training set of its own: plan, train and adopt."""
+    started: dict[int, Any] = {}
     plans = [
-        estimator.plan(data, check_random_state(estimator.random_state))
+        estimator.plan(data, _generator(estimator.random_state, started))
         for estimator, data in zip(estimators, sets, strict=True)
     ]
     solutions = train(plans, n_jobs=n_jobs, verbose=verbose) if plans else []
     for estimator, plan, own in zip(estimators, plans, solutions, strict=True):
         estimator.adopt(plan, own)
+
+
+def _generator(seed: Any, started: dict[int, Any]) -> np.random.RandomState:
+    """As `check_random_state`; seeding takes long, so equal seeds start one generator again."""
+    if not isinstance(seed, Integral):
+        return check_random_state(seed)
+    if seed not in started:
+        generator = check_random_state(seed)
+        started[int(seed)] = generator, generator.get_state(legacy=False)
+    generator, state = started[int(seed)]
+    generator.set_state(state)
+    return generator
 
 
 def scores_together(

@@ -69,16 +69,19 @@ class Trace(NamedTuple):
 
 
 @inlined
-def _add_gradient(config, wanted, cost, operands, gradients, row, cell, on_path, factor):
+def _add_gradient(config, wanted, cost, operands, gradients, first, row, cell, on_path, factor):
     """Add the local derivatives of one cell, times `factor`, in the lanes on whose path it is.
 
     In other lanes they may be infinite or NaN, and a product with 0 would be NaN.  `row` and
-    `cell` are where the elements stand, counted from the starts of the operands.
+    `cell` are where the elements stand, counted from the starts of the operands; `first` is the
+    first element of the row.
     """
     lanes, role = config.lanes, config.role
     zero = like(factor, 0.0)
     for c in range(value_of(config.channels)):
-        x = series_at(role, lanes, operands.x, operands.x_start + row + c)
+        x = first
+        if c > 0:
+            x = series_at(role, lanes, operands.x, operands.x_start + row + c)
         w = matrix_at(role, lanes, operands.w, operands.w_start + cell + c)
         x_slope, w_slope = gradient(cost, x, w)
         if value_of(wanted.series):
@@ -90,7 +93,7 @@ def _add_gradient(config, wanted, cost, operands, gradients, row, cell, on_path,
 
 
 @inlined
-def _gather(config, wanted, cost, operands, gradients, i, j, here, factor):
+def _gather(config, wanted, cost, operands, gradients, first, i, j, here, factor):
     """Add what is wanted of cell (i, j) in the lanes of the set `here`."""
     if value_of(wanted.series) + value_of(wanted.matrix) + value_of(wanted.visits):
         d = value_of(config.channels)
@@ -100,7 +103,8 @@ def _gather(config, wanted, cost, operands, gradients, i, j, here, factor):
             added = where(on_path, factor, like(factor, 0.0))
             place = (gradients.w_start + cell) // d
             add_to_matrix(config.role, gradients.visits, place, added)
-        _add_gradient(config, wanted, cost, operands, gradients, i * d, cell, on_path, factor)
+        row = i * d
+        _add_gradient(config, wanted, cost, operands, gradients, first, row, cell, on_path, factor)
 
 
 @inlined
@@ -166,6 +170,7 @@ def backward(config, wanted, cost, operands, ends, limits, trace, upstream, grad
     """
     # Arrays are taken out of their tuples before the loops, which would count references to them.
     lanes, m, last_rows, longest = config.lanes, operands.m, ends.last_rows, ends.longest
+    d = value_of(config.channels)
     steps, marks, cells, hull = trace.steps, trace.marks, trace.cells, limits.hull
     factor = load(lanes, upstream, 0)
     chosen = _not_zero(factor, value_of(lanes), upstream)
@@ -182,6 +187,8 @@ def backward(config, wanted, cost, operands, ends, limits, trace, upstream, grad
                 high = m - 1
         crossed = ZERO  # lanes that left the cell to the right diagonally
         start = steps_of(config, hull, m, i)
+        # Loaded here: the compiler cannot tell that gradients are not written to the series.
+        first = series_at(config.role, lanes, operands.x, operands.x_start + i * d)
         j = high
         while j >= low or arrived | crossed:
             column = np.uint64(j)  # unsigned, no index counts from the end
@@ -195,7 +202,7 @@ def backward(config, wanted, cost, operands, ends, limits, trace, upstream, grad
                 cells[count, 1] = j
                 cells[count, 2] = here
                 count += 1
-            _gather(config, wanted, cost, operands, gradients, i, j, here, factor)
+            _gather(config, wanted, cost, operands, gradients, first, i, j, here, factor)
             j -= 1
         # The sweep ends in a column from which lanes go straight up.
         low = j + 1

@@ -16,7 +16,7 @@ the same: its row stride is 0.
 
 Some rows are swept at once, column by column: the row above is loaded and the last row stored once
 for all of them, and only that row is kept.  Two rows of long vectors or four rows of short ones
-(`target.lanes_for`) keep the arithmetic units of the CPU busy all the time.  Where the path
+(`vector.sweeps_four_rows`) keep the arithmetic units of the CPU busy all the time.  Where the path
 is wanted, the step that led to each cell is recorded (see `steps`).
 """
 
@@ -32,13 +32,13 @@ from warplearn._kernels.simd.compiling import inlined, inner
 from warplearn._kernels.simd.constants import NO, YES, Static, constants, switch, value_of
 from warplearn._kernels.simd.numbers import greater, lesser
 from warplearn._kernels.simd.vector import (
-    is_short,
     load,
     matrix_at,
     maximum,
     series_at,
     splat,
     store,
+    sweeps_four_rows,
     where,
 )
 
@@ -146,21 +146,20 @@ def _inside(lanes, masked, limits, row, column, value):
     return value
 
 
-def _two_more_rows(short, config, masked, cost, x, w, stripe, limits, steps, j, second, column):
-    """The third and fourth row of a stripe at column j, if vectors are short.
+def _two_more_rows(four, config, masked, cost, x, w, stripe, limits, steps, j, second, column):
+    """The third and fourth row of a stripe at column j, if four rows are swept at once.
 
-    Short vectors do not hide the latency of the recursion, so four rows are swept instead of two.
     `second` is the value of the second row, `column` are the values of the column before.  Returns
     the values of the third row, and of the last.
     """
     raise NotImplementedError
 
 
-def _no_more_rows(short, config, masked, cost, x, w, stripe, limits, steps, j, second, column):
+def _no_more_rows(four, config, masked, cost, x, w, stripe, limits, steps, j, second, column):
     return column.third, second
 
 
-def _third_and_fourth(short, config, masked, cost, x, w, stripe, limits, steps, j, second, column):
+def _third_and_fourth(four, config, masked, cost, x, w, stripe, limits, steps, j, second, column):
     row = stripe.row
     at, lanes = j * value_of(config.channels), config.lanes
     third = cell(
@@ -187,7 +186,7 @@ def sweep(config, masked, cost, x, w, stripe, limits, kept, steps, start, stop, 
     x_first, x_second = stripe.x[0], stripe.x[1]
     w_first, w_second = stripe.w[0], stripe.w[1]
     first_steps, second_steps = stripe.steps[0], stripe.steps[1]
-    short = is_short(lanes, kept)
+    four_rows = sweeps_four_rows(lanes, kept, config.traced)
     # Variables of their own, not a tuple: LLVM then keeps the values in registers.
     above, before_first, before_second = column.above, column.first, column.second
     before_third, before_fourth = column.third, column.fourth
@@ -204,7 +203,7 @@ def sweep(config, masked, cost, x, w, stripe, limits, kept, steps, start, stop, 
             record_step(steps, second_steps + j, first, before_first, before_second)
         before = Column(above, before_first, before_second, before_third, before_fourth)
         before_third, before_fourth = _two_more_rows(
-            short, config, masked, cost, x, w, stripe, limits, steps, j, second, before
+            four_rows, config, masked, cost, x, w, stripe, limits, steps, j, second, before
         )
         store(kept, j * value_of(lanes), before_fourth)
         above, before_first, before_second = up, first, second
@@ -296,7 +295,7 @@ def advance(config, cost, operands, ends, limits, work, start, stop_row, result)
     # Arrays are taken out of their tuples before the loops, which would count references to them.
     x, w, kept, steps, hull = operands.x, operands.w, work.kept, work.steps, limits.hull
     lanes, banded, m, longest = config.lanes, config.banded, operands.m, ends.longest
-    rows = 2 + 2 * value_of(is_short(lanes, kept))
+    rows = 2 + 2 * value_of(sweeps_four_rows(lanes, kept, config.traced))
     nothing = splat(lanes, kept.dtype.type(-np.inf))
     # Every path starts from the corner before (0, 0).
     above = splat(lanes, kept.dtype.type(0)) if start == 0 else nothing

@@ -174,29 +174,37 @@ set_above, set_diagonal = _setter(0), _setter(1)
 
 
 @intrinsic
-def _store_step(typingctx, steps, cell, above, left, diagonal, up):
+def _store_step(typingctx, steps, cell, best, above, left, diagonal, up):
     """Write where above >= left, and where diagonal >= up."""
     count, size = _registers(above), _step_bytes(above)
 
     def codegen(context, builder, sig, args):
-        array, index = args[:2]
-        masks = [builder.fcmp_ordered(">=", *args[i : i + 2]) for i in (2, 4)]
+        array, index, best, over, left, diagonal, up = args
         offset = builder.mul(index, index.type(size))
         if count:
-            integer, words = _INT32, _packed(builder, masks, above.dtype.bitwidth)
+            integer, words = _INT32, _packed(builder, above, best, over, diagonal)
         else:
             integer = ir.IntType(above.lanes)
+            masks = [builder.fcmp_ordered(">=", *pair) for pair in ((over, left), (diagonal, up))]
             words = [builder.bitcast(mask, integer) for mask in masks]
         address = address_of(context, builder, steps, array, offset, integer)
         for place, word in enumerate(words):
             builder.store(word, builder.gep(address, [_INT32(place)]), align=1)
         return context.get_dummy_value()
 
-    return types.void(steps, types.intp, above, above, above, above), codegen
+    return types.void(steps, types.intp, above, above, above, above, above), codegen
 
 
-def _packed(builder, masks, width):
-    """The bits of two masks, 32 from each two registers of both."""
+def _packed(builder, kind, best, above, diagonal):
+    """The bits of two masks, 32 from each two registers of both.
+
+    The larger of two numbers is compared with one of them, bit by bit: integers are compared beside
+    the arithmetic, which keeps the units for floating-point numbers busy.
+    """
+    width = kind.dtype.bitwidth
+    integers = ir.VectorType(ir.IntType(width), kind.lanes)
+    bits = [builder.bitcast(value, integers) for value in (best, above, diagonal)]
+    masks = [builder.icmp_signed("==", *bits[i : i + 2]) for i in (0, 1)]
     register = ir.VectorType(_INT32, 8)
     per_register = 8 * TARGET.register_bytes // width
     parts = []
@@ -230,4 +238,5 @@ def _call(builder, name, result, operands):
 @inlined
 def record_step(steps, cell, up, diagonal, left):
     """Note which neighbour the best path to a cell comes from."""
-    _store_step(steps, cell, maximum(up, diagonal), left, diagonal, up)
+    above = maximum(up, diagonal)
+    _store_step(steps, cell, maximum(above, left), above, left, diagonal, up)

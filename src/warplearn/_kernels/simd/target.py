@@ -81,6 +81,16 @@ def lanes_for(dtype: Any, *, paths: bool = False) -> Static:
     return Static(max(_LEAST_LANES, size))
 
 
+def bank_lanes(dtype: Any) -> list[int]:
+    """How many matrices may stand side by side in training, most first: two registers, or less.
+
+    Three or more cost as much for each matrix, or twice as much with sixteen registers, and leave
+    more lanes empty (`python -m benchmarks training`, on the machines above).
+    """
+    most = max(_LEAST_LANES, 2 * TARGET.register_bytes // np.dtype(dtype).itemsize)
+    return [most >> halvings for halvings in range(8) if most >> halvings >= _LEAST_LANES]
+
+
 def register_lanes(dtype: Any) -> Static:
     """How many numbers of a dtype one register holds, at least eight."""
     return Static(max(_LEAST_LANES, TARGET.register_bytes // np.dtype(dtype).itemsize))

@@ -23,20 +23,26 @@ from numba.extending import intrinsic, lower_builtin, register_model
 
 from warplearn._kernels.simd.arrays import CACHE_LINE
 from warplearn._kernels.simd.constants import Static, static_type
+from warplearn._kernels.simd.target import TARGET
 
 _INT32 = ir.IntType(32)
 FUSE = ("contract",)  # flags of an operation that may be fused with another
 
 
 @intrinsic
-def is_short(typingctx, lanes, array):
-    """Whether a vector of `lanes` elements of an array fits a cache line, as a `Static`."""
-    result = static_type(int(lanes.value * array.dtype.bitwidth <= 8 * CACHE_LINE))
+def sweeps_four_rows(typingctx, lanes, array, traced):
+    """Whether four rows of a grid are swept at once, else two, as a `Static`.
+
+    Vectors up to a cache line do not hide the latency of the recursion in two rows.  AVX2 has too
+    few registers for four rows whose steps are recorded.
+    """
+    short = lanes.value * array.dtype.bitwidth <= 8 * CACHE_LINE
+    result = static_type(int(short and not (TARGET.packs_masks and traced.value)))
 
     def codegen(context, builder, sig, args):
         return context.get_dummy_value()
 
-    return result(lanes, array), codegen
+    return result(lanes, array, traced), codegen
 
 
 class Vec(types.Type):
