@@ -11,10 +11,11 @@ from typing import Any
 from llvmlite import binding as llvm
 from numba.core import types
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler, DefaultPassBuilder
+from numba.core.compiler import Compiler, DefaultPassBuilder, Flags
 from numba.core.compiler_machinery import AnalysisPass, register_pass
 from numba.core.datamodel import default_manager
-from numba.core.typed_passes import NopythonTypeInference
+from numba.core.typed_passes import NopythonRewrites, NopythonTypeInference
+from numba.core.untyped_passes import InlineClosureLikes
 
 _STACK_ALIGNMENT = 64  # bytes: of the longest vector registers, and of a cache line
 
@@ -128,25 +129,46 @@ class _BorrowArrays(AnalysisPass):
         )
 
 
+class _Flags(Flags):
+    """Flags that are compared quickly.
+
+    Numba asks thousands of times whether it has compiled a function with these flags.
+    """
+
+    def __hash__(self) -> int:
+        return len(self._values)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Flags) and self._values == other._values
+
+
 class WholeCompiler(Compiler):
     """Compiles an entry point."""
 
     _library: type[JITCodeLibrary] = _Whole
 
-    def __init__(self, typingctx: Any, targetctx: Any, library: Any, *args: Any) -> None:
+    def __init__(
+        self, typingctx: Any, targetctx: Any, library: Any, args: Any, result: Any, flags: Any,
+        locals: Any,
+    ) -> None:  # fmt: skip
         if library is None:
             library = self._library(targetctx.codegen(), self._library.__name__)
             library.enable_object_caching()
-        super().__init__(typingctx, targetctx, library, *args)
+        super().__init__(typingctx, targetctx, library, args, result, _Flags(flags), locals)
 
 
 class PartCompiler(WholeCompiler):
-    """Compiles a function that only kernels call."""
+    """Compiles a function that only kernels call.
+
+    Such functions have no closures, comprehensions and expressions of whole arrays.
+    """
 
     _library = _Part
+    _left_out = (InlineClosureLikes, NopythonRewrites)
 
     def define_pipelines(self) -> list[Any]:
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes.passes = [each for each in passes.passes if each[0] not in self._left_out]
         passes.add_pass_after(_BorrowArrays, NopythonTypeInference)
         passes.finalize()
         return [passes]
