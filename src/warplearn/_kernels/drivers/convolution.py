@@ -279,7 +279,7 @@ def slide(
     units, k, m, _ = w.shape
     positions = (time - (k - 1) * dilation - 1) // stride + 1
     dtype, traced = x.dtype, want_series or want_matrix
-    lanes = lanes_for(dtype, paths=True)
+    lanes = lanes_for(dtype, windows=True)
     threads = thread_count(n_jobs)
     worth_it = max(1, n_series * positions // (4 * lanes.value))  # of which few are not full
     tasks = min(n_series, worth_it, _MOST_TASKS if traced else threads)

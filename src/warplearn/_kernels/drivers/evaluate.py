@@ -477,7 +477,7 @@ def _plan(pairs: _Pairs, lanes: int | None, wanted: tuple[bool, bool, bool, bool
     d = pairs.w.shape[-1]
     batch = pairs.w.ndim == 3 or visits or paths or len(pairs.x) >= len(pairs.w)
     return Plan(
-        lanes_for(pairs.x.dtype, paths=any(wanted)) if lanes is None else Static(lanes),
+        lanes_for(pairs.x.dtype) if lanes is None else Static(lanes),
         BATCH if batch else BANK,
         Static(1) if d == 1 else d,
         Static(any(wanted)),

@@ -40,13 +40,13 @@ class Target(NamedTuple):
     packs_masks: bool = False
 
 
-# Registers of a vector: where only scores are wanted, and where paths are recorded or windows read.
-# With sixteen registers a long vector spills, so scores alone take half of one and twice the rows;
-# recording a path costs the same for a short vector as for a long one.  Measured with
-# `python -m benchmarks kernels` on an Intel Emerald Rapids (AVX-512, thirty-two registers) and an
-# AMD EPYC (AVX2, sixteen).
-_SCORES = {32: 4, 16: 2}
-_PATHS = {32: 4, 16: 4}
+# Registers of a vector, by the number that a CPU has: for grids of whole series, and for those of
+# short windows, whose few cells hardly pay for what is done once for each vector.  With sixteen
+# registers longer vectors spill.  Measured with `python -m benchmarks kernels` and `torch` on an
+# Intel Emerald Rapids and an AMD Zen 4 (AVX-512, thirty-two registers), and on the latter and
+# another AMD EPYC for AVX2 (sixteen).
+_SERIES = {32: 4, 16: 2}
+_WINDOWS = {32: 4, 16: 4}
 
 
 def _detect() -> Target:
@@ -68,15 +68,15 @@ def _detect() -> Target:
 TARGET = _detect()
 
 
-def lanes_for(dtype: Any, *, paths: bool = False) -> Static:
+def lanes_for(dtype: Any, *, windows: bool = False) -> Static:
     """How many numbers of a dtype stand side by side in the recursion.
 
     Parameters
     ----------
-    paths : bool
-        Whether paths are recorded, or windows read, and not only scores of whole series computed.
+    windows : bool
+        Whether grids are those of short windows, not of whole series.
     """
-    registers = (_PATHS if paths else _SCORES)[TARGET.n_registers]
+    registers = (_WINDOWS if windows else _SERIES)[TARGET.n_registers]
     size = registers * TARGET.register_bytes // np.dtype(dtype).itemsize
     return Static(max(_LEAST_LANES, size))
 
