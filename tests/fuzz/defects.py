@@ -71,7 +71,7 @@ DEFECTS = {
         'absent, inexact = np.isin(texts, ["?"]),', "files",
     ),
     "a label that is missing among arrays": Defect(
-        "datasets/assembling.py", 'text in ("", "?") or text.lower() == "nan"', "False", "files",
+        "datasets/assembling.py", "if text.lower() in MISSING:", "if False:", "files",
     ),
     "lines that end with a carriage return": Defect(
         "datasets/delimited.py", 'if "\\r" in text:', "if False:", "files"
