@@ -636,6 +636,7 @@ def test_a_file_that_is_swapped_while_it_is_read(linear, tmp_path, monkeypatch):
         ("ElasticLogisticRegression", "coef_", np.full((2, 9, 1), np.nan), "coef_ must be finite"),
         ("ElasticLogisticRegression", "coef_", np.zeros((2, 5, 1)), "coef_ must have shape"),
         ("ElasticLogisticRegression", "coef_", [[1.0]], "coef_ must be an array, got list"),
+        ("ElasticLogisticRegression", "coef_", np.ma.ones((2, 9, 1)), "array, got MaskedArray"),
         ("ElasticLogisticRegression", "intercept_", np.zeros(1), "intercept_ must have shape"),
         ("ElasticLogisticRegression", "n_channels_in_", 10**9, "coef_ must have shape"),
         ("ElasticFeatures", "channels_", np.full(5, 10**9), "channels_ must be between"),
