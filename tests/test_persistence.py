@@ -657,6 +657,23 @@ def test_what_users_set(name, attribute, value, says, fitted):
         pickle.loads(pickle.dumps(model))
 
 
+@pytest.mark.parametrize(
+    ("attribute", "value", "says"),
+    [
+        ("channels_", lambda old: np.full_like(old, 10**9), "channels_ must be between"),
+        ("groups_", lambda old: np.full_like(old, 10**9), "groups_ must hold valid"),
+        ("representations", lambda old: [], "representations"),
+        ("poolings", lambda old: ["other"], "poolings"),
+    ],
+)
+def test_what_users_set_inside_of_a_model(attribute, value, says, fitted):
+    model = pickle.loads(pickle.dumps(fitted("ElasticFeatureClassifier")))
+    setattr(model.features_, attribute, value(getattr(model.features_, attribute)))
+    for ask in (model.predict, model.decision_function, model.slide):
+        with pytest.raises((ValueError, TypeError), match=says):
+            ask(series() if ask != model.slide else np.ones(40))
+
+
 def test_bytes_in_another_order(fitted):
     """Compiled code has none of them; NumPy's own pickles turn them round."""
     model = pickle.loads(pickle.dumps(fitted("ElasticLogisticRegression")))

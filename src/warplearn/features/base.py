@@ -338,8 +338,7 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
                 continue
             if not isinstance(transformer, kind) or not hasattr(transformer, "groups_"):
                 raise ValueError(f"{name} must be a fitted {kind.__name__}, got {transformer!r}")
-            if whole:
-                transformer._check_state(whole)
+            transformer._check_state(whole)
             if transformer.n_channels_in_ != getattr(self, "n_channels_in_", None):
                 raise ValueError(f"{name} must have n_channels_in_ channels")
         if not self._transformers():
