@@ -641,6 +641,7 @@ def test_a_file_that_is_swapped_while_it_is_read(linear, tmp_path, monkeypatch):
         ("ElasticLogisticRegression", "n_channels_in_", 10**9, "coef_ must have shape"),
         ("ElasticFeatures", "channels_", np.full(5, 10**9), "channels_ must be between"),
         ("ElasticKMeans", "cluster_centers_", np.full((3, 8), np.nan), "must be finite"),
+        ("ElasticSOM", "cluster_centers_", np.zeros((7, 8)), "grid must be that of 7 units"),
         ("ElasticMean", "mean_", np.zeros((2, 2)), "mean_ must have shape"),
         ("ElasticEmbedding", "base_", np.zeros(3), "base_ must have shape"),
         ("NearestPrototypeClassifier", "prototypes_", np.zeros((2, 0)), "prototypes_ must have"),
