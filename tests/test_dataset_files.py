@@ -1,5 +1,7 @@
 """Files of labelled series: what is read, what comes back as written, what is refused."""
 
+import zipfile
+
 import numpy as np
 import polars
 import pytest
@@ -213,6 +215,7 @@ def test_writers_check_what_they_are_given(folder):
         (".tsv", b"1\t2\n\n1\tNaN\tNaN\n", 3, "empty"),
         (".tsv", b"1\n", 1, "empty"),
         (".tsv", b"1\t2\nNaN\t2\n", 2, "label is missing"),
+        (".tsv", b"1\t2\nnull\t2\n", 2, "label is missing"),
         (".tsv", b"1\t2\n1\t\xff\n", 2, "not UTF-8"),
         (".tsv", b"", None, "no series"),
         (".txt", b"1 2\n1 x\n", 2, "'x'"),
@@ -345,10 +348,20 @@ def test_arrays_that_are_no_series(arrays, problem, folder):
         datasets.read(folder / "wrong.npz")
 
 
+def test_an_array_that_does_not_fit_into_memory(folder):
+    header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000, 1000000000), }".ljust(
+        117
+    )
+    with zipfile.ZipFile(folder / "large.npz", "w") as archive:
+        archive.writestr("X.npy", b"\x93NUMPY\x01\x00v\x00" + header + b"\n")
+    with pytest.raises(MalformedFileError, match="not enough memory for its arrays"):
+        datasets.read(folder / "large.npz")
+
+
 # --- What is missing or cut off
 
 
-@pytest.mark.parametrize("missing", [None, "", "?", "nan", " "])
+@pytest.mark.parametrize("missing", [None, "", "?", "nan", " ", "None"])
 def test_a_label_that_is_missing_in_a_table(missing, folder):
     file = folder / "Two.parquet"
     table = {"label": ["a", missing, "b"], "t0": [1.0, 2.0, 3.0], "t1": [1.0, 2.0, 4.0]}
@@ -357,7 +370,7 @@ def test_a_label_that_is_missing_in_a_table(missing, folder):
         datasets.read(file)
 
 
-@pytest.mark.parametrize("missing", ["", "?", "NaN", np.nan, b"?"])
+@pytest.mark.parametrize("missing", ["", "?", "NaN", "None", "n/a", np.nan, b"?"])
 def test_a_label_that_is_missing_among_arrays(missing, folder):
     file = folder / "Two.npz"
     others = {float: 1.0, bytes: b"a"}.get(type(missing), "a")

@@ -534,6 +534,10 @@ def test_other_files_are_left_alone(tmp_path, content):
     [
         ({"kind": "row"}, "line 2 has kind 'row', and run is missing"),
         ({**a_row("b"), "error": "2.5"}, "line 2 has kind 'row', and error is wrong"),
+        ({**a_row("b"), "error": float("inf")}, "line 2 has kind 'row', and error is wrong"),
+        ({**a_row("b"), "train_error": 10**400}, "has kind 'row', and train_error is wrong"),
+        ({**a_row("b"), "estimator": []}, "line 2 has kind 'row', and estimator is wrong"),
+        ({**a_row("b"), "fit_seconds": "1"}, "line 2 has kind 'row', and fit_seconds is wrong"),
         ({**a_row("b"), "trial": True}, "line 2 has kind 'row', and trial is wrong"),
         ({"kind": "failure", "run": "r", "study": "s"}, "line 2 has kind 'failure', and dataset"),
         ({"kind": "end", "run": "r"}, "line 2 has kind 'end', and seconds is missing"),

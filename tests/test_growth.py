@@ -298,7 +298,7 @@ def test_factors_of_zero_cost_nothing(rng):
     table[:, [1, 4]] = 0
     ref = model.features_.transform(X).astype(float) @ model.coef_.T + model.intercept_
     ((_, parts),) = model._predicting_parts()
-    assert sum(len(groups) for groups, _ in parts) == 6
+    assert sum(len(groups) for groups, *_ in parts) == 6
     assert model.decision_function(X) == pytest.approx(ref, abs=1e-4)
     table[...] = 0
     assert model.decision_function(X) == pytest.approx(np.tile(model.intercept_, (60, 1)))

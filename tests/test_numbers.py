@@ -1,5 +1,6 @@
 """Numbers that are too large to compute with: refused with their place, or trained without harm."""
 
+import re
 import warnings
 
 import numpy as np
@@ -173,6 +174,33 @@ def test_series_far_from_those_that_gave_the_scale():
     few = SeriesCollection.of(np.ones((2, 3), np.float32))
     with pytest.raises(ValueError, match="X, with the mean and scale of the training series, must"):
         standardized(few, np.zeros(1), np.full(1, 1e-30))
+
+
+@pytest.mark.parametrize("name", LABELLED)
+@pytest.mark.parametrize("factor", [1e20, 1e90])
+def test_series_far_from_those_of_training(name, factor):
+    """Finite predictions of them, or an error; features are computed in float32."""
+    model = brief(name).fit(X, Y)
+    methods = ("predict", "predict_proba", "decision_function", "transform")
+    for method in [each for each in methods if hasattr(model, each)]:
+        said, problem = 0.0, ""
+        try:
+            said = getattr(model, method)(X * factor)
+        except ValueError as error:
+            problem = str(error)
+        assert np.isfinite(said).all()
+        assert not problem or re.search(r"\b(X|outputs)\b.* must be ", problem)
+
+
+@pytest.mark.parametrize("exponent", [-900, -130, 60, 320])
+@pytest.mark.parametrize("name", ["ElasticFeatureRegressor", "ElasticLinearRegression"])
+def test_targets_of_any_size(name, exponent):
+    """Powers of two are exact, so predictions differ by the factor and nothing else."""
+    targets = X[:, 0] + 0.3
+    ref = brief(name).fit(X, targets).predict(X)
+    got = brief(name).fit(X, np.ldexp(targets, exponent)).predict(X)
+    np.testing.assert_allclose(np.ldexp(got, -exponent), ref, rtol=1e-12)
+    assert ref.std() > 0.01
 
 
 def test_a_stream_refuses_a_sample_that_would_overflow():

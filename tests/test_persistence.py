@@ -636,10 +636,12 @@ def test_a_file_that_is_swapped_while_it_is_read(linear, tmp_path, monkeypatch):
         ("ElasticLogisticRegression", "coef_", np.full((2, 9, 1), np.nan), "coef_ must be finite"),
         ("ElasticLogisticRegression", "coef_", np.zeros((2, 5, 1)), "coef_ must have shape"),
         ("ElasticLogisticRegression", "coef_", [[1.0]], "coef_ must be an array, got list"),
+        ("ElasticLogisticRegression", "coef_", np.ma.ones((2, 9, 1)), "array, got MaskedArray"),
         ("ElasticLogisticRegression", "intercept_", np.zeros(1), "intercept_ must have shape"),
         ("ElasticLogisticRegression", "n_channels_in_", 10**9, "coef_ must have shape"),
         ("ElasticFeatures", "channels_", np.full(5, 10**9), "channels_ must be between"),
         ("ElasticKMeans", "cluster_centers_", np.full((3, 8), np.nan), "must be finite"),
+        ("ElasticSOM", "cluster_centers_", np.zeros((7, 8)), "grid must be that of 7 units"),
         ("ElasticMean", "mean_", np.zeros((2, 2)), "mean_ must have shape"),
         ("ElasticEmbedding", "base_", np.zeros(3), "base_ must have shape"),
         ("NearestPrototypeClassifier", "prototypes_", np.zeros((2, 0)), "prototypes_ must have"),
@@ -654,6 +656,23 @@ def test_what_users_set(name, attribute, value, says, fitted):
         getattr(model, ask)(series())
     with pytest.raises(ValueError, match=says):
         pickle.loads(pickle.dumps(model))
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value", "says"),
+    [
+        ("channels_", lambda old: np.full_like(old, 10**9), "channels_ must be between"),
+        ("groups_", lambda old: np.full_like(old, 10**9), "groups_ must hold valid"),
+        ("representations", lambda old: [], "representations"),
+        ("poolings", lambda old: ["other"], "poolings"),
+    ],
+)
+def test_what_users_set_inside_of_a_model(attribute, value, says, fitted):
+    model = pickle.loads(pickle.dumps(fitted("ElasticFeatureClassifier")))
+    setattr(model.features_, attribute, value(getattr(model.features_, attribute)))
+    for ask in (model.predict, model.decision_function, model.slide):
+        with pytest.raises((ValueError, TypeError), match=says):
+            ask(series() if ask != model.slide else np.ones(40))
 
 
 def test_bytes_in_another_order(fitted):

@@ -18,7 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names, _check_sample_weight, column_or_1d
 
 from warplearn.series.collection import SeriesCollection
-from warplearn.series.numbers import LARGEST, check_count, check_numbers
+from warplearn.series.numbers import LARGEST, check_count, check_numbers, unit_of
 from warplearn.series.symbols import Alphabet, is_symbolic
 
 LARGEST_PARAMETER = LARGEST[4]  # parameters and weights are numbers of any precision
@@ -170,7 +170,7 @@ def check_array_of(
     value: Any, name: str, shape: tuple[int | None, ...], kinds: str = "f", finite: bool = True
 ) -> NDArray[Any]:
     """An array of numbers of a shape, or a ValueError that calls it `name`."""
-    if not isinstance(value, np.ndarray):
+    if type(value) not in (np.ndarray, np.memmap):  # matrices and masked arrays compute otherwise
         raise ValueError(f"{name} must be an array, got {type(value).__name__}")
     half = value.dtype.kind == "f" and value.dtype.itemsize < 4
     known = value.dtype.kind in kinds and value.dtype.itemsize <= 8 and value.dtype.isnative
@@ -235,7 +235,8 @@ class TargetScale(NamedTuple):
     def of(cls, y: NDArray[np.float64]) -> TargetScale:
         """The scale of these targets, an array (cases,) or (cases, targets)."""
         table = y.reshape(len(y), -1)
-        deviation = table.std(axis=0)
+        unit = unit_of(table, axis=0)  # squares of small numbers would be 0
+        deviation = unit * (table / unit).std(axis=0)
         return cls(table.mean(axis=0), np.where(deviation > 0, deviation, 1.0), y.ndim == 1)
 
     def check(self) -> None:

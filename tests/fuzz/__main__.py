@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -43,11 +44,13 @@ def main() -> int:
         print(running.run_case(families[0], chosen.case, chosen.seed), "found nothing")
         return 0
     counts, findings = Counter[str](), []
-    for family in families:
+    end = time.monotonic() + 60 * chosen.minutes
+    for number, family in enumerate(families):
         if family == "processes":
             counts[family] = processes.run_checks()
             continue
-        seconds = 60 * chosen.minutes / len(families)
+        # What a family leaves, because `--cases` were enough, is for the others.
+        seconds = (end - time.monotonic()) / (len(families) - number)
         counts[family], found = running.run_family(
             family, seconds, chosen.seed, chosen.first, chosen.cases
         )

@@ -16,6 +16,7 @@ import numpy as np
 
 import warplearn
 from warplearn import catalogue, to_c
+from warplearn.base import CheckedState
 from warplearn.elastic.costs import Gaussian
 from warplearn.mean import Descent, Gradient, Stochastic
 from warplearn.training.optimizers import SOLVERS
@@ -144,6 +145,8 @@ def use(model: Any) -> None:
     for method in methods_of(type(model)):
         result = outcome(lambda asked=method: getattr(model, asked, len)(given))
         assert refused(result) or all_finite(result)
+    if hasattr(model, "slide"):
+        outcome(lambda: model.slide(np.arange(40) % 7.0))
     if hasattr(model, "stream"):
         outcome(lambda: [model.stream().push(1.0) for _ in range(2)])
 
@@ -247,12 +250,22 @@ def components(rng: np.random.Generator) -> None:
 
 
 def attributes(rng: np.random.Generator) -> None:
-    """A user has set a fitted attribute."""
+    """A user has set a fitted attribute, of the model or of a model in it."""
     model = pickle.loads(fitted(choice(rng, EVERY)))
-    name = choice(rng, sorted(k for k in vars(model) if k.endswith("_") or k.startswith("_")))
-    value = vars(model)[name]
-    setattr(model, name, damaged(rng, value))
+    place, name = choice(rng, places(model))
+    setattr(place, name, damaged(rng, vars(place)[name]))
     use(model)
+
+
+def places(model: Any) -> list[tuple[Any, str]]:
+    """Models and names of their fitted attributes, those of the models that they consist of too."""
+    found = []
+    for name, value in sorted(vars(model).items()):
+        if name.endswith("_") or name.startswith("_"):
+            found.append((model, name))
+            if isinstance(value, CheckedState):
+                found += places(value)
+    return found
 
 
 def exports(rng: np.random.Generator) -> None:
@@ -263,8 +276,8 @@ def exports(rng: np.random.Generator) -> None:
     if rng.random() < 0.5:
         arguments[choice(rng, sorted(arguments))] = hostile(rng)
     else:
-        name = choice(rng, sorted(k for k in vars(model) if k.endswith("_") or k.startswith("_")))
-        setattr(model, name, damaged(rng, vars(model)[name]))
+        place, name = choice(rng, places(model))
+        setattr(place, name, damaged(rng, vars(place)[name]))
     text = outcome(lambda: to_c(model, **arguments))
     assert refused(text) or not re.search(r"[ -](nan|inf)f?,", text)
 

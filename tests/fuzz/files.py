@@ -250,7 +250,7 @@ def identifiers(rng: np.random.Generator) -> None:
 
 def labels(rng: np.random.Generator) -> None:
     """A label that is missing is refused, in whatever way it is."""
-    missing = choice(rng, ("", "?", "nan", "NaN", " "))
+    missing = choice(rng, ("", "?", "nan", "NaN", " ", "None", "n/a"))
     y = ["a", "b", "c"]
     y[int(rng.integers(3))] = missing
     table = io.BytesIO()

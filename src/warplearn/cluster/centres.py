@@ -141,6 +141,7 @@ class Centres(CheckedState, ClusterMixin, TransformerMixin, BaseEstimator):
         array of shape (cases,)
         """
         check_is_fitted(self)
+        self._check_state()
         local, _ = resolve_distance(self.cost)
         centres, collection, band = centres_and_series(self, self.cluster_centers_, X)
         return nearest(collection, centres, local, band, self.n_jobs)[0]
@@ -158,6 +159,7 @@ class Centres(CheckedState, ClusterMixin, TransformerMixin, BaseEstimator):
             As `elastic_distance` and `dtw` give them: with the squared cost, roots.
         """
         check_is_fitted(self)
+        self._check_state()
         local, _ = resolve_distance(self.cost)
         centres, collection, band = centres_and_series(self, self.cluster_centers_, X)
         return distances_of(summed_costs(collection, centres, local, band, self.n_jobs), local)

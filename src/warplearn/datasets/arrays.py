@@ -37,6 +37,9 @@ def read_npz(file: StrPath, *, missing: str = "error") -> Dataset:
             y = np.asarray(arrays["y"]) if "y" in arrays else np.array([], dtype=str)
     except FileNotFoundError:
         raise
+    except MemoryError as error:  # which a small file that is packed well may ask for
+        problem = f"there is not enough memory for its arrays: {error}"
+        raise MalformedFileError(path, None, problem) from error
     except Exception as error:  # of many kinds: NumPy's, the zip module's, the decompressor's
         raise MalformedFileError(path, None, f"not an archive with X: {error}") from error
     if X.ndim == 2:

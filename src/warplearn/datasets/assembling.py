@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from warplearn.series.collection import SeriesCollection
 from warplearn.series.steps import interpolated
 
+from .columns import MISSING
 from .dataset import Dataset, MalformedFileError
 
 StrPath: TypeAlias = str | PathLike[str]
@@ -43,9 +44,9 @@ def labels_of(labels: list[str]) -> NDArray[Any]:
 
 
 def check_label(path: Path, line: int | None, place: str, label: Any) -> None:
-    """Refuse what stands for a label that is not there: nothing, null, NaN or a question mark."""
+    """Refuse what stands for a label that is not there, in a file of any kind."""
     text = str(label).strip()
-    if label is None or text in ("", "?") or text.lower() == "nan":
+    if text.lower() in MISSING:
         raise MalformedFileError(path, line, f"{place}the label is missing")
     if isinstance(label, (float, np.floating)) and np.isinf(label):
         raise MalformedFileError(path, line, f"{place}the label is infinite")

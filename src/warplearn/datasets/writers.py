@@ -131,10 +131,10 @@ def _checked(X: Any, y: Any) -> tuple[SeriesCollection, list[str]]:
     series = SeriesCollection.of(X)
     labels = _labels(series, y)
     for case, label in enumerate(labels):
-        if label.split() != [label] or ":" in label or label.lower() in ("?", "nan"):
+        if label.split() != [label] or ":" in label or label.lower() in MISSING:
             raise ValueError(
-                "y must hold labels without spaces and colons, other than '?' and 'nan', got "
-                f"{label!r} at case {case}"
+                "y must hold labels without spaces and colons, other than "
+                f"{sorted(MISSING)}, got {label!r} at case {case}"
             )
     return series, labels
 

@@ -49,6 +49,13 @@ _KINDS: dict[str, dict[str, Any]] = {
     "view": {**_PLACE, "view": dict, "key": str},
     "end": {"run": str, "seconds": _NUMBER, "cells": int},
 }  # fmt: skip
+# Fields that a line may have besides.
+_OPTIONAL: dict[str, Any] = {
+    "estimator": str, "machine": str, "table": str, "versions": dict, "seed": int, "threads": int,
+    "cells": int, "predict_cells": int, "model_bytes": (int, type(None)), "fit_seconds": _NUMBER,
+    "predict_seconds": _NUMBER, "decision_seconds": _NUMBER,
+}  # fmt: skip
+_LARGEST = 1e300  # of a number, which is finite then
 _TAIL = 2**12  # bytes, looked at for the end of a line
 _PACKAGES = ("numba", "numpy", "scikit-learn", "scipy")
 
@@ -233,9 +240,11 @@ def _problem(line: Any) -> str:
     kind = line.get("kind") if isinstance(line, dict) else None
     if not isinstance(kind, str) or kind not in _KINDS:
         return "is no line of results"
-    for field, wanted in _KINDS[kind].items():
+    given = {field: _OPTIONAL[field] for field in _OPTIONAL.keys() & line.keys()}
+    for field, wanted in (given | _KINDS[kind]).items():
         value = line.get(field)
-        if not isinstance(value, wanted) or isinstance(value, bool):
+        sound = isinstance(value, wanted) and not isinstance(value, bool)
+        if not sound or (isinstance(value, _NUMBER) and not abs(value) <= _LARGEST):
             return f"has kind {kind!r}, and {field} is {'wrong' if field in line else 'missing'}"
     return ""
 

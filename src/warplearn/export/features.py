@@ -115,7 +115,7 @@ def feature_program(model: FeatureModel) -> Program:
               "Coefficients (group, matrix, output, pooling)"),
         Table("biases", as_float32(model.intercept_, "intercept_"), "Outputs begin with these"),
     ]  # fmt: skip
-    length, channels = model.n_features_in_, model.n_channels_in_
+    length, channels = int(model.n_features_in_), int(model.n_channels_in_)
     rows, columns = int(groups[:, 0].max()), int(groups[:, 1].max())
     constants: dict[str, int | str] = {
         "LENGTH": length, "CHANNELS": channels, "ROWS": rows, "COLUMNS": columns,

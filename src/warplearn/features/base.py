@@ -47,6 +47,7 @@ from warplearn.features.solution import finish
 from warplearn.features.transformer import ElasticFeatures
 from warplearn.series.collection import SeriesCollection
 from warplearn.series.convert import to_floats
+from warplearn.series.numbers import unit_of
 
 DEFAULT_ALPHAS = tuple(float(10.0**exponent) for exponent in np.arange(-5, 2.0, 0.5))
 _BLOCK_BYTES = 2**22  # of features that `predict` computes before it uses them: they stay cached
@@ -63,7 +64,7 @@ _SOLVED = frozenset(
 Model = TypeVar("Model", bound="FeatureModel")
 
 # A transformer, and groups of its matrices with their coefficients.
-Part: TypeAlias = tuple[SlidingFeatures, list[tuple[Array, Array]]]
+Part: TypeAlias = tuple[SlidingFeatures, list[tuple[Array, Array, Any]]]
 Transformer = TypeVar("Transformer", bound=SlidingFeatures)
 
 
@@ -304,12 +305,12 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
             with blas_threads(self.n_jobs):
                 for transformer, groups in parts:
                     standardized = transformer.standardized(block)
-                    for chosen, coef in groups:
-                        predictions += transformer.pooled(standardized, chosen) @ coef
+                    for chosen, coef, unit in groups:
+                        predictions += unit * (transformer.pooled(standardized, chosen) @ coef)
             yield predictions
 
     def _predicting_parts(self) -> list[Part]:
-        """For each transformer, groups of one elasticity with coefficients, and these."""
+        """For each transformer, groups of one elasticity, their coefficients and their unit."""
         parts, first = [], 0
         for transformer in self._transformers():
             last = first + transformer.features_per_group * len(transformer.groups_)
@@ -318,7 +319,8 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
             for m in np.unique(transformer.elasticities_[used]):
                 chosen = np.flatnonzero(used & (transformer.elasticities_ == m))
                 coef = table[:, chosen].reshape(len(table), -1).T
-                groups.append((chosen, np.ascontiguousarray(coef, np.float32)))
+                unit = unit_of(coef)  # as targets may be of any size
+                groups.append((chosen, np.ascontiguousarray(coef / unit, np.float32), unit))
             if groups:
                 parts.append((transformer, groups))
             first = last
@@ -336,8 +338,7 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
                 continue
             if not isinstance(transformer, kind) or not hasattr(transformer, "groups_"):
                 raise ValueError(f"{name} must be a fitted {kind.__name__}, got {transformer!r}")
-            if whole:
-                transformer._check_state(whole)
+            transformer._check_state(whole)
             if transformer.n_channels_in_ != getattr(self, "n_channels_in_", None):
                 raise ValueError(f"{name} must have n_channels_in_ channels")
         if not self._transformers():

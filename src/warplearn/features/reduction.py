@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -315,6 +315,14 @@ class Total(NamedTuple):
     def of(cls, cases: Cases) -> Total:
         """The first cases of all."""
         return cls(cases, np.arange(len(cases.weights)))
+
+    def in_units(self, unit: Any) -> Total:
+        """The same with targets divided by a unit."""
+        sample, moments = self.sample._replace(Y=self.sample.Y / unit), self.moments
+        if moments is not None:
+            families = (each._replace(products=each.products / unit) for each in moments.families)
+            moments = moments._replace(targets=moments.targets / unit, families=tuple(families))
+        return self._replace(sample=sample, moments=moments)
 
     @property
     def n_cases(self) -> int:

@@ -30,6 +30,7 @@ from warplearn.features.representations import REPRESENTATIONS, Array, within
 from warplearn.features.settings import WindowSettings, check_names, positive_integers
 from warplearn.series.chunks import chunks
 from warplearn.series.collection import SeriesCollection
+from warplearn.series.numbers import check_numbers
 
 _MAX_CHANNELS = 9  # that one matrix reads, as in ROCKET
 _MAX_COLUMNS = 64  # the compiler unrolls the loop over them
@@ -173,8 +174,11 @@ class SlidingFeatures(TransformerMixin, WindowSettings, metaclass=ABCMeta):
         shape = (len(X), len(self._distinct), X.n_channels, X.max_length)
         values, lengths = np.empty(shape, np.float32), np.empty(shape[:2], np.int64)
         for r, (represented, ends) in enumerate(self._represent(X)):
-            scaled = (represented - self.means_[r]) / self.scales_[r]
-            values[:, r] = np.where(within(scaled, ends), scaled, 0).transpose(0, 2, 1)
+            with np.errstate(over="ignore"):  # a series very far from those that gave the scale
+                scaled = (represented - self.means_[r]) / self.scales_[r]
+                values[:, r] = np.where(within(scaled, ends), scaled, 0).transpose(0, 2, 1)
+            name = "X, with the mean and scale of the training series,"
+            check_numbers(values[:, r], name, "case {}, channel {}, position {}")
             lengths[:, r] = ends
         return Standardized(values, lengths)
 

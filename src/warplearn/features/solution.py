@@ -21,6 +21,7 @@ from warplearn.features.ridge import (
     solve,
 )
 from warplearn.features.sliding import Kind
+from warplearn.series.numbers import unit_of
 
 
 class Solution(NamedTuple):
@@ -72,7 +73,8 @@ def finish(basis: Basis, total: Total, alphas: Array) -> Solution:
     alphas : array
         Penalties to choose from, relative to the number of features.
     """
-    sample, moments = total.sample, total.moments
+    unit = unit_of(total.sample.Y)  # regressions are solved in float32 in part
+    sample, _, moments = total.in_units(unit)
     everything = Everything.of(sample, moments)
     mean = everything.targets / everything.weight
     targets, fits, standards = sample.Y - mean, [], []
@@ -93,12 +95,12 @@ def finish(basis: Basis, total: Total, alphas: Array) -> Solution:
     scaled = [factor * fit.coef for factor, fit in zip(factors, fits, strict=True)]
     coef, intercept = _sum_of(basis, scaled, standards)
     return Solution(
-        coef,
-        mean + intercept,
-        _importances(basis, scaled),
+        unit * coef,
+        unit * (mean + intercept),
+        unit**2 * _importances(basis, scaled),
         factors,
         np.array([fit.alpha / len(fit.coef) for fit in fits]),
-        mean + predictions @ factors,
+        unit * (mean + predictions @ factors),
     )
 
 

@@ -133,7 +133,7 @@ class ElasticLinearRegression(TrainedRegressor, ElasticLinearModel):
 
     def _check_state(self, whole: bool = False) -> None:
         readout = getattr(getattr(self, "_context", None), "readout", None)
-        if not isinstance(readout, TargetReadout):
+        if not isinstance(readout, TargetReadout) or not isinstance(readout.scale, TargetScale):
             raise ValueError(f"the readout must be that of a regression, got {readout!r}")
         readout.scale.check()
         super()._check_state(whole)

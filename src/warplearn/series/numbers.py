@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LARGEST", "check_count", "check_numbers", "usable"]
+__all__ = ["LARGEST", "check_count", "check_numbers", "unit_of", "usable"]
 
 LARGEST = {4: 1e15, 8: 1e100}  # by bytes: of float32 and float64
 
@@ -42,6 +42,13 @@ def usable(values: NDArray[np.floating[Any]]) -> bool:
         values, flags=["external_loop", "buffered", "zerosize_ok"], buffersize=BLOCK
     )
     return all(block.max() <= most and block.min() >= -most for block in blocks)
+
+
+def unit_of(values: NDArray[np.floating[Any]], axis: int | None = None) -> Any:
+    """Powers of two, by which values can be divided without rounding to be at most 2."""
+    largest = np.abs(values).max(axis=axis, initial=0.0)
+    _, exponent = np.frexp(np.where(largest > 0, largest, 1.0))
+    return np.ldexp(1.0, exponent - 1)
 
 
 def check_numbers(values: NDArray[np.floating[Any]], name: str, place: str | None = None) -> None:
