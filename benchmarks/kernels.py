@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks.limit import limit_run
 from benchmarks.measure import at_least, at_most, best_times, between, describe_machine
-from warplearn import SeriesCollection, elastic_inner_product, pairwise_dtw
+from warplearn import SeriesCollection, dtw, elastic_inner_product, pairwise_dtw, warping_path
 
 PEERS = ("aeon", "tslearn", "dtaidistance")
 
@@ -41,6 +41,56 @@ def _dtaidistance(X: np.ndarray) -> Callable[[], Any]:
 
 
 _PAIRWISE = {"aeon": _aeon, "tslearn": _tslearn, "dtaidistance": _dtaidistance}
+
+
+def _of_pairs() -> dict[str, tuple[Callable[..., Any], Callable[..., Any]]]:
+    """For each library that is installed, the distance of two series and their path."""
+    found: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {}
+    if importlib.util.find_spec("aeon") is not None:
+        from aeon.distances import dtw_alignment_path, dtw_distance
+
+        found["aeon"] = dtw_distance, dtw_alignment_path
+    if importlib.util.find_spec("tslearn") is not None:
+        from tslearn import metrics
+
+        found["tslearn"] = metrics.dtw, metrics.dtw_path
+    if importlib.util.find_spec("dtaidistance") is not None:
+        from dtaidistance import dtw as other
+
+        found["dtaidistance"] = (
+            other.distance_fast,
+            partial(other.warping_path, use_c=True),
+        )
+    return found
+
+
+def pair_against_peers() -> None:
+    print("\nTwo series, calls included, against the fastest of", ", ".join(PEERS))
+    rng = np.random.default_rng(0)
+    peers = _of_pairs()
+    for length, least in ((100, 1), (1000, 4)):
+        x, y = rng.normal(size=(2, length)).cumsum(axis=1)
+        calls = max(1, 200_000 // length**2)
+        for place, (name, ours) in enumerate((("dtw", dtw), ("warping_path", warping_path))):
+
+            def repeated(
+                function: Callable[..., Any], x: Any = x, y: Any = y, n: int = calls
+            ) -> Any:
+                return lambda: [function(x, y) for _ in range(n)]
+
+            run = {"ours": repeated(ours)}
+            run |= {peer: repeated(both[place]) for peer, both in peers.items()}
+            times = best_times(run, repeats=9)
+            micro = {key: seconds / calls * 1e6 for key, seconds in times.items()}
+            print(
+                f"  {name}, length {length}:",
+                ", ".join(f"{k} {v:.1f} us" for k, v in micro.items()),
+            )
+            if peers:
+                ratio = min(micro[peer] for peer in peers) / micro["ours"]
+                at_least(
+                    f"  {name}, length {length}: times faster", ratio, least if not place else 0
+                )
 
 
 def pairwise_against_peers() -> None:
@@ -159,6 +209,7 @@ def growth() -> None:
 def main(arguments: list[str]) -> None:
     parts = {
         "peers": pairwise_against_peers,
+        "pair": pair_against_peers,
         "limit": inner_product_against_limit,
         "threads": threads,
         "ragged": ragged,
