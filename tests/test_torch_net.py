@@ -249,3 +249,7 @@ def test_states_that_give_no_numbers_are_refused(name, value):
         model.predict(X)
     with pytest.raises(ValueError, match="state_"):
         pickle.loads(pickle.dumps(model))
+    for other in (None, np.zeros(1, np.float32)):
+        model.state_[changed] = other
+        with pytest.raises(ValueError, match="state_"):
+            model.predict(X)

@@ -317,12 +317,12 @@ class ElasticConvNetClassifier(CheckedState, ClassifierMixin, BaseEstimator):
             raise ValueError("scale_ must be positive")
         if not isinstance(getattr(self, "state_", None), dict):
             raise ValueError("state_ must be a dict of arrays")
-        if not whole:
-            return  # torch checks the shapes
         sizes = [self.units, self.length, *self.dilations, *self.widths, *self.filter_lengths]
-        if not all(isinstance(size, int) and 1 <= size <= _MAX_SIZE for size in sizes):
+        whole_numbers = all(isinstance(size, (int, np.integer)) for size in sizes)
+        if not whole_numbers or not all(1 <= size <= _MAX_SIZE for size in sizes):
             raise ValueError(f"the sizes of the network must be from 1 to {_MAX_SIZE}")
-        with torch.device("meta"):  # shapes, without memory
+        # Shapes, without memory and without random numbers of the caller.
+        with _RANDOM_SOURCE, torch.random.fork_rng(devices=[]), torch.device("meta"):
             expected = self._new_net("meta").state_dict()
         if set(expected) != set(self.state_):
             raise ValueError("state_ must have the parameters of the network")
