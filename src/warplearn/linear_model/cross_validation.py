@@ -1,9 +1,11 @@
 """Elastic linear classifiers that choose their parameters by cross-validation.
 
-Candidates differ in elasticity, polarity, learning rate and penalty.  All of them are trained on
-all folds, side by side in lanes.  The few best of one elasticity are trained again on all series,
-from several starts, and their decision values are averaged.  Their matrices have one shape, so the
-mean is an elastic linear model with more matrices: it is explained, streamed and exported as any.
+Candidates differ in representation, elasticity, polarity, learning rate and penalty.  All of them
+are trained on all folds, side by side in lanes, on the series and on warped variants of them, from
+a start at the best model without warping.  The best ones of one elasticity, of those
+representations that are best together, are trained again on all series, and their decision values
+are averaged.  Their matrices have one shape, so the mean is an elastic linear model with more
+matrices: it is explained and streamed as any.
 """
 
 from __future__ import annotations
@@ -55,27 +57,32 @@ class ElasticLinearClassifierCV(ClassifierMixin, LinearClassifier):
 
     Parameters
     ----------
-    elasticities : sequence, default=(1, 0.05, 0.1, 0.2)
+    representations : sequence of str, default=("raw", "differences", "sums", "deviations")
+        What of a series a matrix sees, to choose from: its values, their differences, the sums of
+        the values so far, or the deviations of the last nine values.  The model is made of those
+        that are best together.
+    elasticities : sequence, default=(3, 0.05)
         Columns of the weight matrices to choose from, each as `elasticity` of
         `ElasticLogisticRegression`.
-    polarities : sequence, default=("+", "-", "symmetric")
+    polarities : sequence, default=("symmetric",)
         Polarities to choose from, each as `polarity` of `ElasticLogisticRegression`.
-    learning_rates : sequence of float, default=(1.0, 0.2, 0.05, 0.01, 0.002)
-        Initial learning rates to choose from.  While the model is trained, the series of each
-        channel are divided by their root mean square, so rates do not depend on the unit.
+    learning_rates : sequence of float, default=(0.2, 0.05)
+        Initial learning rates to choose from.  While the model is trained, each representation of
+        each channel is divided by its root mean square, so rates do not depend on the unit.
     alphas : sequence of float, default=(0.0,)
         Strengths of the penalty to choose from.
     cv : int, splitter or iterable, optional
-        As in scikit-learn.  By default 10 stratified folds, repeated up to 4 times, of a small
-        training set, and 5 folds of a large one.  Candidates are trained on at most 500 series of
-        a split.
-    n_best : int, default=8
-        How many candidates the model is made of: the best ones of one elasticity.
+        As in scikit-learn.  By default 10 stratified folds, twice, of a small training set, and 5
+        folds of a large one.  Candidates are trained on at most 500 series of a split.
+    n_best : int, default=2
+        How many candidates of each chosen representation the model is made of.
     n_starts : int, default=2
         From how many starts each of them is trained.
+    n_warped : int, default=4
+        Variants of each training series, with a time axis warped at random, that are trained on as
+        well; fewer if there were more than 500 series with them.  Symbols have none.
     max_iter : int, default=100
-        Epochs at most.  Training ends when no series is misclassified, or after 20 epochs without
-        fewer mistakes, and the weights with the fewest mistakes are kept.
+        Epochs at most.  Training ends after 20 epochs in which the loss has not fallen.
     band : int, float or str, optional
         Sakoe-Chiba band: a radius in cells, or a share of the longer side of the grid.
     class_weight : dict or "balanced", optional
@@ -86,7 +93,7 @@ class ElasticLinearClassifierCV(ClassifierMixin, LinearClassifier):
     alphabet : Alphabet, optional
         For sequences of symbols; by default the symbols seen in `fit`.
     random_state : int or RandomState, optional
-        Source of folds, initial weights and the order of examples.
+        Source of folds, variants, initial weights and the order of examples.
     verbose : int, default=0
         1 shows progress.
     n_jobs : int, optional
@@ -95,7 +102,8 @@ class ElasticLinearClassifierCV(ClassifierMixin, LinearClassifier):
     Attributes
     ----------
     best_params_ : dict
-        The best candidate: `elasticity`, `polarity`, `learning_rate_init` and `alpha`.
+        The best member: `representation`, `elasticity`, `polarity`, `learning_rate_init` and
+        `alpha`.
     best_score_ : float
         Accuracy of the ensemble of the best candidates on series held out.  They were chosen by
         the same series, so it is a little too high.
@@ -108,8 +116,11 @@ class ElasticLinearClassifierCV(ClassifierMixin, LinearClassifier):
         Accuracies on series held out.
     n_splits_ : int
         How many splits there were.
+    representations_ : tuple of str
+        Representations that the model is made of.
     coef_ : array (matrices, n, m), or (matrices, n, m, channels)
-        Weight matrices of all members.
+        Weight matrices of all members.  Channels are those of all `representations_`; a matrix is
+        0 in those of other members.
     intercept_ : array (matrices,)
         The bias of each matrix.
     classes_ : array
@@ -156,8 +167,10 @@ class ElasticLinearClassifierCV(ClassifierMixin, LinearClassifier):
         if not series.in_memory:
             raise ValueError("X must be in memory, got series that are read in chunks")
         rng = check_random_state(self.random_state)
-        alphabet, cases = getattr(self, "alphabet_", None), np.flatnonzero(weights)
-        data = TrainingSet(series, codes, weights, cases, self.classes_, alphabet)
+        alphabet, kept = getattr(self, "alphabet_", None), np.flatnonzero(weights)
+        cases, series = np.arange(len(kept)), series[kept]
+        self.n_features_in_ = series.max_length
+        data = TrainingSet(series, codes[kept], weights[kept], cases, self.classes_, alphabet)
         shared = self._shared(int(rng.randint(np.iinfo(np.int32).max)))
         # Symbols are neither warped nor summed.
         names = RAW if alphabet is not None else tuple(self.representations)
@@ -201,7 +214,7 @@ class ElasticLinearClassifierCV(ClassifierMixin, LinearClassifier):
     def _splits(
         self, data: TrainingSet, names: Names, n_variants: int, rng: np.random.RandomState
     ) -> list[tuple[Cases, Cases]]:
-        """Series to train on and to judge by; those of weight 0 are in neither."""
+        """Series to train on and to judge by."""
         cases, codes = data.cases, data.y[data.cases]
         cv = self._folds(data, names, n_variants, rng) if self.cv is None else self.cv
         splits = check_cv(cv, codes, classifier=True).split(np.zeros(len(cases)), codes)
@@ -379,10 +392,7 @@ class ElasticLinearSVCCV(ElasticLinearClassifierCV):
 
     Parameters
     ----------
-    learning_rates : sequence of float, default=(0.2, 0.05, 0.01, 0.002)
-        Initial learning rates to choose from.  While the model is trained, the series of each
-        channel are divided by their root mean square, so rates do not depend on the unit.
-    alphas : sequence of float, default=(2**-10, 2**-6)
+    alphas : sequence of float, default=(2**-10,)
         Strengths of the penalty to choose from.
 
     See Also

@@ -61,7 +61,7 @@ def scores_together(
     longer: str = "error",
     n_jobs: int | None = None,
 ) -> list[Array]:
-    """Scores of models whose matrices have one shape, and which have the same band.
+    """Scores of models whose matrices have one shape, and which have the same band and channels.
 
     Parameters
     ----------
@@ -79,5 +79,6 @@ def scores_together(
     lengths = fitting_lengths(X.lengths, W.shape[1], longer)
     band = resolve_band(models[0].band, lengths, np.array([W.shape[2]]))
     W = W.astype(np.result_type(X.dtype, W.dtype), copy=False)
-    scores = mapped(Operands(W, band, longer, None, n_jobs).scores, X)
+    operands = Operands(W, band, longer, None, n_jobs, models[0]._derived_channels())
+    scores = mapped(operands.scores, X)
     return np.split(scores, np.cumsum([len(model.coef_) for model in models])[:-1], axis=1)
