@@ -6,11 +6,15 @@ from sklearn.model_selection import StratifiedKFold
 
 import warplearn
 from warplearn import ElasticLinearSVCCV, ElasticLogisticRegressionCV, SeriesCollection
+from warplearn.experiments.views import can_be_viewed
 from warplearn.linear_model import Ensemble, Polarity
+from warplearn.linear_model.starts import Ridge, start_from, without_warping
+from warplearn.training.data import TrainingSet
 
 BRIEF = {
-    "elasticities": (1, 3), "learning_rates": (0.3, 0.03), "n_best": 2, "n_starts": 2, "max_iter": 10,
-    "random_state": 0, "cv": StratifiedKFold(3),
+    "representations": ("raw", "differences"), "elasticities": (1, 3), "learning_rates": (0.3, 0.03),
+    "n_best": 2, "n_starts": 2, "n_warped": 2, "max_iter": 10, "random_state": 0,
+    "cv": StratifiedKFold(3),
 }  # fmt: skip
 BOTH = [ElasticLogisticRegressionCV, ElasticLinearSVCCV]
 
@@ -29,15 +33,19 @@ def test_choice(cls, data):
     X, y = data
     model = cls(**BRIEF).fit(X[:24], y[:24])
     assert model.score(X[24:], y[24:]) > 0.8
-    count = (1 + 3) * 2 * len(model.alphas)  # without warping, polarities are the same
+    count = 2 * 2 * 2 * len(model.alphas)
     assert model.scores_.shape == (count, 3) == (len(model.cv_results_["params"]), model.n_splits_)
     means = model.cv_results_["mean_test_score"]
     np.testing.assert_allclose(means, model.scores_.mean(axis=1))
-    best = model.cv_results_["params"].index(model.best_params_)
-    own = [p["elasticity"] == model.best_params_["elasticity"] for p in model.cv_results_["params"]]
-    assert means[best] == means[own].max()
-    assert model.members_[0] == model.best_params_
-    assert {each["elasticity"] for each in model.members_} == {model.best_params_["elasticity"]}
+    params, names = model.cv_results_["params"], ("elasticity", "representation")
+    best = model.best_params_
+    own = [all(each[name] == best[name] for name in names) for each in params]
+    assert means[params.index(best)] == means[own].max()
+    assert model.members_[0] == best
+    assert {each["elasticity"] for each in model.members_} == {best["elasticity"]}
+    assert {each["representation"] for each in model.members_} == set(model.representations_)
+    assert len(model.members_) == 2 * len(model.representations_)
+    assert len(model.coef_) in (4 * len(model.representations_), 8 * len(model.representations_))
     assert 0.5 < model.best_score_ <= 1
 
 
@@ -55,7 +63,10 @@ def test_polarity(rng):
     centre = rng.uniform(0.1, 0.9, (60, 1))
     bump = np.exp(-(((np.linspace(0, 1, 40) - centre) / 0.03) ** 2))
     X = y[:, None] * bump + rng.normal(0, 0.1, (60, 40))
-    settings = {"elasticities": (10,), "polarities": ("+", "-"), "learning_rates": (0.1,)}
+    settings = {
+        "representations": ("raw",), "elasticities": (10,), "polarities": ("+", "-"),
+        "learning_rates": (0.1,),
+    }  # fmt: skip
     for labels, expected in ((y, "+"), (1 - y, "-")):
         model = ElasticLogisticRegressionCV(cv=3, random_state=0, **settings).fit(X, labels)
         assert model.best_params_["polarity"] == expected
@@ -66,7 +77,7 @@ def test_polarity(rng):
 def test_decisions_are_the_means_of_the_members(cls, n_classes, data):
     X, _ = data
     y = np.arange(len(X)) % n_classes
-    model = cls(**BRIEF).fit(X, y)
+    model = cls(**BRIEF | {"representations": ("raw",)}).fit(X, y)
     single = warplearn.ElasticLogisticRegression(elasticity=1, max_iter=1, random_state=0).fit(X, y)
     total, start = 0.0, 0
     members = model.polarity_.members
@@ -114,7 +125,7 @@ def test_few_series_of_several_lengths(rng):
     X = [rng.normal(size=k) for k in (9, 5, 6, 7, 8, 5, 6)]
     y = list("abababc")
     model = ElasticLogisticRegressionCV(**BRIEF | {"cv": None}).fit(X, y)
-    assert model.n_splits_ == 3 * 13  # folds as many as series of the largest class, up to 40
+    assert model.n_splits_ == 3 * 6  # folds as many as series of the largest class, up to 20
     assert model.predict_proba(X).shape == (7, 3)
     with pytest.raises(ValueError, match="length 12"):
         model.predict([rng.normal(size=12)])
@@ -127,21 +138,107 @@ def test_symbols():
     assert model.coef_.shape[3] == 4
 
 
-def test_explained_streamed_slid_and_exported(data):
-    X, y = data
-    model = ElasticLogisticRegressionCV(**BRIEF | {"elasticities": (3,)}).fit(X, y)
+def used_everywhere(model, X):
+    """Whether all that a model can be used for gives its decisions."""
     decisions = model.decision_function(X)
     explanation = model.explain(X)
+    assert explanation.contributions.shape == X.shape
     total = explanation.contributions.sum(axis=1) + explanation.bias
     np.testing.assert_allclose(total, decisions, rtol=1e-6, atol=1e-9)
     streams = model.stream(len(X))
-    for samples in X.T:
-        last = streams.push(samples)
-    np.testing.assert_allclose(last, decisions, rtol=1e-6, atol=1e-9)
+    for _ in range(2):
+        for samples in X.T:
+            last = streams.push(samples)
+        np.testing.assert_allclose(last, decisions, rtol=1e-6, atol=1e-9)
+        streams.reset()
     slid = model.slide(X[0], normalize="none")
     np.testing.assert_allclose(slid, decisions[:1], rtol=1e-6)
-    assert f"{len(model.coef_)}" in warplearn.to_c(model)
     np.testing.assert_allclose(model.decider(20)(SeriesCollection.of(X)), decisions, rtol=1e-6)
+
+
+def test_explained_streamed_slid_and_exported(data):
+    X, y = data
+    settings = BRIEF | {"elasticities": (3,), "representations": ("raw",)}
+    model = ElasticLogisticRegressionCV(**settings).fit(X, y)
+    used_everywhere(model, X)
+    assert f"{len(model.coef_)}" in warplearn.to_c(model)
+
+
+def test_representations_are_explained_streamed_and_kept_but_not_exported(data, tmp_path):
+    X, y = data
+    for name in ("differences", "sums", "deviations"):
+        model = ElasticLogisticRegressionCV(**BRIEF | {"representations": (name,)}).fit(X, y)
+        assert model.representations_ == (name,)
+        used_everywhere(model, X)
+    model.representations_ = ("raw", "deviations")  # matrices of one of them, 0 for the other
+    model.coef_ = np.stack([np.zeros_like(model.coef_), model.coef_], axis=-1)
+    used_everywhere(model, X)
+    warplearn.save(model, tmp_path / "model")
+    loaded = warplearn.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
+    with pytest.raises(ValueError, match="raw, deviations cannot be exported"):
+        warplearn.to_c(model)
+    assert not can_be_viewed(model)
+    model.representations_ = ("up",)
+    with pytest.raises(ValueError, match="representations_ must be"):
+        model.predict(X)
+
+
+def test_the_representation_that_tells_is_chosen(rng):
+    """Classes differ in how much they vary around the same mean, or in their differences."""
+    y = np.arange(40) % 2
+    noise = rng.normal(size=(40, 30))
+    rough = noise * (1 + 2 * y[:, None])
+    settings = BRIEF | {"representations": ("raw", "sums", "deviations")}
+    model = ElasticLogisticRegressionCV(**settings).fit(rough, y)
+    assert model.best_params_["representation"] == "deviations"
+    assert model.score(rng.normal(size=(40, 30)) * (1 + 2 * y[:, None]), y) > 0.9
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("polarity", ["+", "-", "symmetric"])
+def test_training_starts_at_the_model_without_warping(polarity, n_classes, data):
+    """At elasticity 1 the start is that model, but for its noise."""
+    X, _ = data
+    y = np.arange(len(X)) % n_classes
+    series, rng = SeriesCollection.of(X), np.random.RandomState(0)
+    every = np.arange(len(y))
+    for model in (
+        warplearn.ElasticLogisticRegression(elasticity=1, polarity=polarity, init_scale=0.0),
+        warplearn.ElasticLinearSVC(elasticity=1, polarity=polarity, init_scale=0.0),
+    ):
+        training = TrainingSet(series, y, np.ones(len(y)), every, np.arange(n_classes))
+        weights, biases = without_warping(model, training, rng, 2.0)
+        start = start_from(model, training, rng, weights, biases)
+        scores = warplearn.elastic_inner_product(X, start.W) + start.b
+        decisions = scores @ start.context.readout.mix
+        for column, target in zip(decisions.T, [1] if n_classes == 2 else range(3), strict=True):
+            ridge = Ridge.of(X, np.ones(len(y)))
+            w, b = ridge.solve(np.where(y == target, 1.0, -1.0))
+            np.testing.assert_allclose(column, 2 * (X @ w + b), rtol=1e-6, atol=1e-9)
+
+
+def test_ridge_chooses_by_leaving_out_one(rng):
+    X, weights = rng.normal(size=(12, 30)), np.arange(12) % 3 + 1.0
+    target = np.where(X[:, 0] + rng.normal(size=12) > 0, 1.0, -1.0)
+    w, b = Ridge.of(X, weights).solve(target)
+    weights = weights / weights.mean()
+    centred = X - weights @ X / 12
+    K = centred @ centred.T / np.mean(weights * (centred**2).sum(axis=1)) + 0.1
+
+    def predicted(penalty, cases):
+        dual = np.linalg.solve(
+            K[np.ix_(cases, cases)] + np.diag(penalty / weights[cases]), target[cases]
+        )
+        return K[:, cases] @ dual
+
+    def left_out(penalty):
+        every = np.arange(12)
+        own = [predicted(penalty, every[every != case])[case] for case in every]
+        return weights @ (own - target) ** 2
+
+    best = min(10.0 ** np.arange(-5, 2.1, 0.5), key=left_out)
+    np.testing.assert_allclose(X @ w + b, predicted(best, np.arange(12)), rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -153,6 +250,8 @@ def test_explained_streamed_slid_and_exported(data):
         ({"learning_rates": [-1.0]}, "learning_rate_init must be"),
         ({"alphas": 0.1}, "alphas must be a sequence"),
         ({"n_best": 0}, "n_best must be"),
+        ({"n_warped": -1}, "n_warped must be an integer of at least 0"),
+        ({"representations": ["up"]}, "representations must be"),
         ({"longer": "cut"}, "longer must be"),
         ({"elasticities": [1.0]}, "ambiguous"),
     ],

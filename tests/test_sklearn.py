@@ -61,11 +61,8 @@ NETWORKS = [
 
 
 def expected_failures(estimator):
-    """Networks keep the weights with the lowest risk, which is weighted.
-
-    So many support vector machines as are averaged heed weights well enough.
-    """
-    heeding = {type(each) for each in NETWORKS} | {ElasticLinearSVCCV}
+    """Networks, and models that choose, keep the weights with the lowest risk, which is weighted."""
+    heeding = {type(each) for each in NETWORKS + CHOOSING}
     passed = {"check_class_weight_classifiers"} if type(estimator) in heeding else set()
     if not hasattr(estimator, "partial_fit"):
         passed.add("check_estimators_partial_fit_n_features")

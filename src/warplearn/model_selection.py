@@ -109,8 +109,8 @@ def predict_many(
     predictions: dict[int, NDArray[Any]] = {}
     for index, estimator in enumerate(estimators):
         if hasattr(estimator, "predict_from_scores") and X.max_length <= estimator.n_features_in_:
-            key = (estimator.matrices_.shape, estimator.matrices_.dtype, estimator.band)
-            banks.setdefault(key, []).append(index)
+            W, channels = estimator.matrices_, estimator._derived_channels()
+            banks.setdefault((W.shape, W.dtype, estimator.band, channels), []).append(index)
         else:
             predictions[index] = estimator.predict(X)
     for bank in banks.values():

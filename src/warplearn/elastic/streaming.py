@@ -12,6 +12,7 @@ from warplearn._kernels.recursion.local import Product
 from warplearn._kernels.simd.arrays import flat
 from warplearn._kernels.simd.constants import Static
 from warplearn._kernels.simd.target import lanes_for
+from warplearn.series.derived import RAW, derived_values
 from warplearn.series.numbers import check_numbers
 
 
@@ -34,6 +35,9 @@ class ElasticStream:
         How many series grow side by side.
     alphabet : Alphabet, optional
         For samples that are symbols.
+    channels : tuple of str
+        Names of the channels that are derived from the samples (see `warplearn.series.derived`),
+        those of all samples so far at every push.
     """
 
     def __init__(
@@ -44,17 +48,21 @@ class ElasticStream:
         offset: Any = 0.0,
         n_streams: int = 1,
         alphabet: Any = None,
+        channels: tuple[str, ...] = RAW,
     ) -> None:
         if not isinstance(n_streams, (int, np.integer)) or n_streams < 1:
             raise ValueError(f"n_streams must be a positive integer, got {n_streams!r}")
         units, n, m, d = W.shape
-        self.n_streams, self.max_length, self.n_channels = n_streams, n, d
+        self.n_streams, self.max_length, self.n_channels = n_streams, n, d // len(channels)
+        self._channels = channels
         self._b, self._mix, self._offset, self._alphabet = b, mix, offset, alphabet
         self._lanes = Static(8) if n_streams <= 8 else lanes_for(W.dtype)
         blocks = -(-n_streams // self._lanes.value)
         self._W = flat(W).reshape(units, n, m * d)
         self._kept = np.empty((blocks, units, m * self._lanes.value), W.dtype)
         self._samples = np.zeros((blocks, d, self._lanes.value), W.dtype)
+        kept = 0 if channels == RAW else n
+        self._history = np.empty((n_streams, kept, self.n_channels), W.dtype)
         self._values = np.empty((blocks, units, self._lanes.value), W.dtype)
         self.reset()
 
@@ -72,6 +80,13 @@ class ElasticStream:
         if self._alphabet is None:
             raise ValueError(f"sample must be numbers, as the series seen in fit, got {sample!r}")
         return self._alphabet.encode([symbols], name="sample").values[0]
+
+    def _derived(self, samples: NDArray[Any]) -> NDArray[Any]:
+        """The channels of samples (streams, channels), which may depend on those before."""
+        if self._channels == RAW:
+            return samples
+        self._history[:, self.n_samples] = samples
+        return derived_values(self._history[:, : self.n_samples + 1], self._channels)[:, -1]
 
     def push(self, sample: Any) -> Any:
         """Take the next sample of every stream.
@@ -107,11 +122,11 @@ class ElasticStream:
                 f"the stream is at its end: the model has {self.max_length} rows; call reset()"
             )
         lanes = self._lanes.value
-        for stream, values in enumerate(given.reshape(shape)):
+        for stream, values in enumerate(self._derived(given.reshape(shape))):
             self._samples[stream // lanes, :, stream % lanes] = values
         advance(
             self._lanes,
-            Static(1) if self.n_channels == 1 else self.n_channels,
+            Static(1) if self._samples.shape[1] == 1 else self._samples.shape[1],
             Product(),
             self._samples.reshape(len(self._samples), -1),
             self._W,

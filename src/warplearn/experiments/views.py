@@ -11,11 +11,15 @@ from numpy.typing import NDArray
 
 from warplearn.elastic.functions import active_path
 from warplearn.series.collection import SeriesCollection
+from warplearn.series.derived import RAW
 
 
 def can_be_viewed(estimator: Any) -> bool:
-    """Whether an estimator, or a class of estimators, explains its decisions by weight matrices."""
-    return hasattr(estimator, "explain")
+    """Whether an estimator, or a class of estimators, explains its decisions by weight matrices.
+
+    A page computes with the samples of a series, so a fitted model of derived channels is no such.
+    """
+    return hasattr(estimator, "explain") and getattr(estimator, "representations_", RAW) == RAW
 
 
 def view_of(
@@ -51,6 +55,11 @@ def view_of(
     dict
         That JSON can hold.
     """
+    if not can_be_viewed(model):
+        raise ValueError(
+            "model must have weight matrices for the samples of a series to be shown, got "
+            f"{model!r}; fit it with representations=('raw',)"
+        )
     collection, labels = SeriesCollection.of(X), np.asarray(y)
     fits = np.flatnonzero(collection.lengths <= model.n_features_in_)
     collection = collection.astype(model.coef_.dtype)  # one dtype: no kernel is compiled twice

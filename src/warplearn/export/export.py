@@ -24,6 +24,7 @@ from warplearn.neighbors.prototypes import ElasticLVQClassifier, NearestPrototyp
 from warplearn.neural_network.mlp import ElasticMLP
 from warplearn.registry import check_choice
 from warplearn.series.collection import SeriesCollection
+from warplearn.series.derived import RAW
 
 NUMBERS = ("float32", *MOST_WEIGHT)
 MAX_BYTES = 2**20
@@ -158,7 +159,7 @@ def to_c(
 
 
 def _check(model: Any) -> None:
-    """What no model may have: a band, or symbols."""
+    """What no model may have: a band, symbols, or derived channels."""
     if getattr(model, "band", None) is not None:
         raise ValueError(
             f"band must be None to export a model, got {model.band!r}: where a band lies depends "
@@ -171,6 +172,11 @@ def _check(model: Any) -> None:
         )
     if hasattr(model, "_check_state"):
         model._check_state()
+    if isinstance(model, LinearModel) and model._derived_channels() != RAW:
+        raise ValueError(
+            f"a model of the representations {', '.join(model._derived_channels())} cannot be "
+            "exported; fit it with representations=('raw',)"
+        )
 
 
 @singledispatch

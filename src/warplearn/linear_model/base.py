@@ -109,6 +109,7 @@ class LinearModel(MatrixModel):
             readout.offset,
             n_streams,
             alphabet,
+            self._derived_channels(),
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,9 +13,11 @@ from numpy.typing import NDArray
 from scipy.special import log_expit, log_softmax
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
 
 from warplearn.elastic.extent import columns_for
 from warplearn.linear_model.classifiers import ElasticLinearClassifier
+from warplearn.linear_model.starts import start_from, without_warping
 from warplearn.series.collection import SeriesCollection
 from warplearn.training.data import TrainingSet
 from warplearn.training.together import scores_together, train_together
@@ -60,6 +63,14 @@ class Judged(NamedTuple):
         """The ensemble of all candidates, as one candidate."""
         return self._replace(candidates=[{}], decisions=self.decisions.mean(axis=0)[None])
 
+    def best_mean(self) -> Judged:
+        """Those candidates whose ensemble is best, of all ensembles of some of them."""
+        count = len(self.candidates)
+        sizes = range(1, count + 1)
+        groups = [np.array(each) for k in sizes for each in combinations(range(count), k)]
+        ensembles = Judged.joined([self.some(group).mean() for group in groups])
+        return self.some(groups[ensembles.order[0]])
+
     @property
     def scores(self) -> NDArray[np.float64]:
         """Accuracies, an array (candidates, splits)."""
@@ -90,21 +101,28 @@ class Judged(NamedTuple):
 
 
 class Search(NamedTuple):
-    """What candidates are trained and judged on.
+    """What candidates of one representation are trained and judged on.
 
     Attributes
     ----------
     estimator : ElasticLinearClassifier
         With the parameters that all candidates share.
     data : TrainingSet
+        Represented series, and behind them their variants, as many of each in the same order.
     splits : list of (array, array)
         Series to train on, and series to judge by.
+    n_variants : int
+        Variants of each series, which are trained on where the series is.
+    start_scale : float
+        Outputs of the model without warping that training begins at (see `starts`).
     verbose : int
     """
 
     estimator: ElasticLinearClassifier
     data: TrainingSet
     splits: list[tuple[Cases, Cases]]
+    n_variants: int
+    start_scale: float
     verbose: int
 
     def judge(self, candidates: list[dict[str, Any]]) -> Judged:
@@ -126,10 +144,23 @@ class Search(NamedTuple):
 
     def fit(self, plans: Sequence[tuple[dict[str, Any], Cases]]) -> list[ElasticLinearClassifier]:
         """Train candidates on some of the series each, side by side."""
-        models = [clone(self.estimator).set_params(**params) for params, _ in plans]
-        sets = [replace(self.data, cases=cases) for _, cases in plans]
-        train_together(models, sets, n_jobs=self.estimator.n_jobs, verbose=self.verbose)
+        models = [clone(self.estimator).set_params(**_parameters(params)) for params, _ in plans]
+        linear: dict[Any, Any] = {}  # models without warping, one for all that begin at it
+        sets, starts = [], []
+        for model, (_, cases) in zip(models, plans, strict=True):
+            plain, key = replace(self.data, cases=cases), (cases.tobytes(), model.polarity)
+            rng = check_random_state(model.random_state)
+            if key not in linear:
+                linear[key] = without_warping(model, plain, rng, self.start_scale)
+            starts.append(start_from(model, plain, rng, *linear[key]))
+            sets.append(replace(self.data, cases=self._with_variants(cases)))
+        n_jobs = self.estimator.n_jobs
+        train_together(models, sets, starts=starts, n_jobs=n_jobs, verbose=self.verbose)
         return models
+
+    def _with_variants(self, cases: Cases) -> Cases:
+        size = len(self.data.X) // (1 + self.n_variants)
+        return np.concatenate([cases + size * number for number in range(1 + self.n_variants)])
 
     def _portions(self, candidates: Sequence[Mapping[str, Any]]) -> list[list[int]]:
         """Splits that are trained at a time: as many as memory allows."""
@@ -150,3 +181,8 @@ class Search(NamedTuple):
             for model, own in zip(models, scores, strict=True)
         ]
         return np.stack(decisions).reshape(len(models), len(X), -1)
+
+
+def _parameters(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Those parameters of a candidate that its estimator has."""
+    return {name: value for name, value in params.items() if name != "representation"}

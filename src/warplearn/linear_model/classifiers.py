@@ -63,7 +63,8 @@ class LinearClassifier(Slides, LinearModel):
         rows = fitting_lengths(np.array([length]), self.matrices_.shape[1], self.longer)
         band = resolve_band(self.band, rows, np.array(self.matrices_.shape[2:3]))
         threads = thread_count(self.n_jobs)
-        operands = Operands(self.matrices_, band, self.longer, self._scales(), threads)
+        channels = self._derived_channels()
+        operands = Operands(self.matrices_, band, self.longer, self._scales(), threads, channels)
         intercept, mix = self.intercept_, self.polarity_.mix
 
         def decide(X: SeriesCollection) -> NDArray[Any]:

@@ -1,16 +1,18 @@
 """Elastic linear classifiers that choose their parameters by cross-validation.
 
-Candidates differ in elasticity, polarity, learning rate and penalty.  All of them are trained on
-all folds, side by side in lanes.  The few best of one elasticity are trained again on all series,
-from several starts, and their decision values are averaged.  Their matrices have one shape, so the
-mean is an elastic linear model with more matrices: it is explained, streamed and exported as any.
+Candidates differ in representation, elasticity, polarity, learning rate and penalty.  All of them
+are trained on all folds, side by side in lanes, on the series and on warped variants of them, from
+a start at the best model without warping.  The best ones of one elasticity, of those
+representations that are best together, are trained again on all series, and their decision values
+are averaged.  Their matrices have one shape, so the mean is an elastic linear model with more
+matrices: it is explained and streamed as any.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,14 +34,21 @@ from warplearn.linear_model.classifiers import (
 )
 from warplearn.linear_model.polarity import Ensemble
 from warplearn.registry import check_choice
+from warplearn.series.augmentation import warped
+from warplearn.series.collection import SeriesCollection
+from warplearn.series.derived import DERIVED, RAW, derived
 from warplearn.series.lengths import LONGER
+from warplearn.series.numbers import check_count
 from warplearn.series.scaling import element_scales, standardized
 from warplearn.training.data import TrainingSet
 
 _PATIENCE = 20  # epochs without fewer mistakes
 _MOST_TRAINED = 500  # series that a candidate is trained on while it is judged
-_SPLITS = (5, 40)  # at least and at most
+_SPLITS = (5, 20)  # at least and at most
 _CELLS = 4e10  # of all grids, which limit the number of splits
+
+
+Names: TypeAlias = tuple[str, ...]
 
 
 @dataclass(repr=False, eq=False, kw_only=True)
@@ -48,27 +57,32 @@ class ElasticLinearClassifierCV(ClassifierMixin, LinearClassifier):
 
     Parameters
     ----------
-    elasticities : sequence, default=(1, 0.05, 0.1, 0.2)
+    representations : sequence of str, default=("raw", "differences", "sums", "deviations")
+        What of a series a matrix sees, to choose from: its values, their differences, the sums of
+        the values so far, or the deviations of the last nine values.  The model is made of those
+        that are best together.
+    elasticities : sequence, default=(3, 0.05)
         Columns of the weight matrices to choose from, each as `elasticity` of
         `ElasticLogisticRegression`.
-    polarities : sequence, default=("+", "-", "symmetric")
+    polarities : sequence, default=("symmetric",)
         Polarities to choose from, each as `polarity` of `ElasticLogisticRegression`.
-    learning_rates : sequence of float, default=(1.0, 0.2, 0.05, 0.01, 0.002)
-        Initial learning rates to choose from.  While the model is trained, the series of each
-        channel are divided by their root mean square, so rates do not depend on the unit.
+    learning_rates : sequence of float, default=(0.2, 0.05)
+        Initial learning rates to choose from.  While the model is trained, each representation of
+        each channel is divided by its root mean square, so rates do not depend on the unit.
     alphas : sequence of float, default=(0.0,)
         Strengths of the penalty to choose from.
     cv : int, splitter or iterable, optional
-        As in scikit-learn.  By default 10 stratified folds, repeated up to 4 times, of a small
-        training set, and 5 folds of a large one.  Candidates are trained on at most 500 series of
-        a split.
-    n_best : int, default=8
-        How many candidates the model is made of: the best ones of one elasticity.
+        As in scikit-learn.  By default 10 stratified folds, twice, of a small training set, and 5
+        folds of a large one.  Candidates are trained on at most 500 series of a split.
+    n_best : int, default=2
+        How many candidates of each chosen representation the model is made of.
     n_starts : int, default=2
         From how many starts each of them is trained.
+    n_warped : int, default=4
+        Variants of each training series, with a time axis warped at random, that are trained on as
+        well; fewer if there were more than 500 series with them.  Symbols have none.
     max_iter : int, default=100
-        Epochs at most.  Training ends when no series is misclassified, or after 20 epochs without
-        fewer mistakes, and the weights with the fewest mistakes are kept.
+        Epochs at most.  Training ends after 20 epochs in which the loss has not fallen.
     band : int, float or str, optional
         Sakoe-Chiba band: a radius in cells, or a share of the longer side of the grid.
     class_weight : dict or "balanced", optional
@@ -79,7 +93,7 @@ class ElasticLinearClassifierCV(ClassifierMixin, LinearClassifier):
     alphabet : Alphabet, optional
         For sequences of symbols; by default the symbols seen in `fit`.
     random_state : int or RandomState, optional
-        Source of folds, initial weights and the order of examples.
+        Source of folds, variants, initial weights and the order of examples.
     verbose : int, default=0
         1 shows progress.
     n_jobs : int, optional
@@ -88,7 +102,8 @@ class ElasticLinearClassifierCV(ClassifierMixin, LinearClassifier):
     Attributes
     ----------
     best_params_ : dict
-        The best candidate: `elasticity`, `polarity`, `learning_rate_init` and `alpha`.
+        The best member: `representation`, `elasticity`, `polarity`, `learning_rate_init` and
+        `alpha`.
     best_score_ : float
         Accuracy of the ensemble of the best candidates on series held out.  They were chosen by
         the same series, so it is a little too high.
@@ -101,8 +116,11 @@ class ElasticLinearClassifierCV(ClassifierMixin, LinearClassifier):
         Accuracies on series held out.
     n_splits_ : int
         How many splits there were.
+    representations_ : tuple of str
+        Representations that the model is made of.
     coef_ : array (matrices, n, m), or (matrices, n, m, channels)
-        Weight matrices of all members.
+        Weight matrices of all members.  Channels are those of all `representations_`; a matrix is
+        0 in those of other members.
     intercept_ : array (matrices,)
         The bias of each matrix.
     classes_ : array
@@ -113,13 +131,15 @@ class ElasticLinearClassifierCV(ClassifierMixin, LinearClassifier):
         Length of the longest training series, the rows of the matrices.
     """
 
-    elasticities: Sequence[ExtentLike] = (1, 0.05, 0.1, 0.2)
-    polarities: Sequence[str] = ("+", "-", "symmetric")
-    learning_rates: Sequence[float] = (1.0, 0.2, 0.05, 0.01, 0.002)
+    representations: Sequence[str] = ("raw", "differences", "sums", "deviations")
+    elasticities: Sequence[ExtentLike] = (3, 0.05)
+    polarities: Sequence[str] = ("symmetric",)
+    learning_rates: Sequence[float] = (0.2, 0.05)
     alphas: Sequence[float] = (0.0,)
     cv: Any = None
-    n_best: int = 8
+    n_best: int = 2
     n_starts: int = 2
+    n_warped: int = 4
     max_iter: int = 100
     band: BandLike = None
     class_weight: Any = None
@@ -130,6 +150,7 @@ class ElasticLinearClassifierCV(ClassifierMixin, LinearClassifier):
     n_jobs: int | None = None
 
     _estimator: ClassVar[type[ElasticLinearClassifier]]
+    _start_scale: ClassVar[float]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Choose parameters by cross-validation on series X with labels y, and train the model.
@@ -146,58 +167,80 @@ class ElasticLinearClassifierCV(ClassifierMixin, LinearClassifier):
         if not series.in_memory:
             raise ValueError("X must be in memory, got series that are read in chunks")
         rng = check_random_state(self.random_state)
-        mean, deviation = element_scales(series, np.flatnonzero(weights))
-        unit = np.hypot(mean, deviation)
-        scaled = standardized(series, np.zeros_like(unit), unit)
-        alphabet, cases = getattr(self, "alphabet_", None), np.flatnonzero(weights)
-        data = TrainingSet(scaled, codes, weights, cases, self.classes_, alphabet)
-        seed = int(rng.randint(np.iinfo(np.int32).max))
-        search = Search(self._shared(seed), data, self._splits(data, rng), self.verbose)
+        alphabet, kept = getattr(self, "alphabet_", None), np.flatnonzero(weights)
+        cases, series = np.arange(len(kept)), series[kept]
+        self.n_features_in_ = series.max_length
+        data = TrainingSet(series, codes[kept], weights[kept], cases, self.classes_, alphabet)
+        shared = self._shared(int(rng.randint(np.iinfo(np.int32).max)))
+        # Symbols are neither warped nor summed.
+        names = RAW if alphabet is not None else tuple(self.representations)
+        n_variants = 0 if alphabet is not None else _variants(self.n_warped, len(cases))
+        splits = self._splits(data, names, n_variants, rng)
+        data = _with_variants(data, n_variants, rng)
+        represented = [_represented(data, name) for name in names]
+        searches = [
+            Search(shared, own, splits, n_variants, self._start_scale, self.verbose)
+            for own, _ in represented
+        ]
         # Candidates are compared in float32, in half the time.
-        quick = search._replace(data=replace(data, X=scaled.astype(np.float32)))
-        judged = [quick.judge(candidates) for candidates in self._candidates(data)]
+        quick = [
+            each._replace(data=replace(each.data, X=each.data.X.astype(np.float32)))
+            for each in searches
+        ]
+        judged = [
+            [each.judge(own) for each, own in zip(quick, by_name, strict=True)]
+            for by_name in self._candidates(data, names)
+        ]
         members = self._choose(judged)
         seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_starts).tolist()
-        plans = [
-            (params | {"random_state": each}, data.cases) for params in members for each in seeds
-        ]
-        self._adopt(search.fit(plans), unit)
+        self.representations_ = tuple(dict.fromkeys(each["representation"] for each in members))
+        models, units = [], []
+        for name, search, (_, unit) in zip(names, searches, represented, strict=True):
+            own = [each for each in members if each["representation"] == name]
+            plans = [(each | {"random_state": seed}, cases) for each in own for seed in seeds]
+            models.append(search.fit(plans))
+            units.append(unit)
+        self._adopt(names, models, units)
         return self
 
     def _shared(self, seed: int) -> ElasticLinearClassifier:
         """An estimator with the parameters that all candidates share."""
         return self._estimator(
-            band=self.band, class_weight=self.class_weight, longer=self.longer,
+            band=self.band, class_weight=self.class_weight, longer=self.longer, monitor="loss",
             max_iter=self.max_iter, n_iter_no_change=_PATIENCE, random_state=seed,
             n_jobs=self.n_jobs,
         )  # fmt: skip
 
-    def _splits(self, data: TrainingSet, rng: np.random.RandomState) -> list[tuple[Cases, Cases]]:
-        """Series to train on and to judge by; those of weight 0 are in neither."""
+    def _splits(
+        self, data: TrainingSet, names: Names, n_variants: int, rng: np.random.RandomState
+    ) -> list[tuple[Cases, Cases]]:
+        """Series to train on and to judge by."""
         cases, codes = data.cases, data.y[data.cases]
-        cv = self._folds(data, rng) if self.cv is None else self.cv
+        cv = self._folds(data, names, n_variants, rng) if self.cv is None else self.cv
         splits = check_cv(cv, codes, classifier=True).split(np.zeros(len(cases)), codes)
         return [
             (np.sort(rng.permutation(cases[train])[:_MOST_TRAINED]), cases[test])
             for train, test in splits
         ]
 
-    def _folds(self, data: TrainingSet, rng: np.random.RandomState) -> RepeatedStratifiedKFold:
+    def _folds(
+        self, data: TrainingSet, names: Names, n_variants: int, rng: np.random.RandomState
+    ) -> RepeatedStratifiedKFold:
         """Ten folds, repeated, of a small training set; five of a large one."""
-        elements = data.X.lengths[data.cases].sum() * self.max_iter
+        elements = data.X.lengths[data.cases].sum() * (1 + n_variants) * self.max_iter
         columns = [
             columns_for(params["elasticity"], data.max_length) * len(np.asarray(data.classes))
-            for candidates in self._candidates(data) for params in candidates
+            for by_name in self._candidates(data, names) for own in by_name for params in own
         ]  # fmt: skip
         splits = int(np.clip(_CELLS / (float(elements) * sum(columns)), *_SPLITS))
         largest = int(np.bincount(data.y[data.cases]).max())
-        folds = min(10 if splits >= 20 else 5, max(2, largest))
+        folds = min(10 if splits >= 10 else 5, max(2, largest))
         return RepeatedStratifiedKFold(
             n_splits=folds, n_repeats=max(1, splits // folds), random_state=rng
         )
 
-    def _candidates(self, data: TrainingSet) -> list[list[dict[str, Any]]]:
-        """Candidates, those with as many columns in one list."""
+    def _candidates(self, data: TrainingSet, names: Names) -> list[list[list[dict[str, Any]]]]:
+        """Candidates by number of columns and by representation."""
         by_columns = {columns_for(each, data.max_length): each for each in self.elasticities}
         joint = len(self.classes_) > 2 and self._estimator()._multiclass_loss() is not None
         polarities = list(self.polarities)
@@ -211,13 +254,17 @@ class ElasticLinearClassifierCV(ClassifierMixin, LinearClassifier):
             }
             for columns, elasticity in by_columns.items()
         ]
-        return [list(ParameterGrid(grid)) for grid in grids]
+        return [
+            [list(ParameterGrid(grid | {"representation": [name]})) for name in names]
+            for grid in grids
+        ]
 
-    def _choose(self, judged: Sequence[Judged]) -> list[dict[str, Any]]:
+    def _choose(self, judged: Sequence[Sequence[Judged]]) -> list[dict[str, Any]]:
         """The members of the best ensemble; sets the attributes that tell of the choice."""
-        ensembles = [each.some(each.order[: self.n_best]) for each in judged]
-        means = Judged.joined([each.mean() for each in ensembles])
-        best, everyone = ensembles[means.order[0]], Judged.joined(judged)
+        ensembles = [_best_of(by_name, self.n_best) for by_name in judged]
+        means = Judged.joined([mean for mean, _ in ensembles])
+        members = ensembles[means.order[0]][1]
+        everyone = Judged.joined([own for by_name in judged for own in by_name])
         self.scores_ = everyone.scores
         self.cv_results_ = {
             "params": everyone.candidates,
@@ -227,29 +274,91 @@ class ElasticLinearClassifierCV(ClassifierMixin, LinearClassifier):
             "rank_test_score": (1 + np.argsort(everyone.order)).astype(np.int32),
         }
         self.n_splits_ = self.scores_.shape[1]
-        self.members_, self.best_params_ = best.candidates, best.candidates[0]
+        rank = dict(zip(map(str, everyone.candidates), np.argsort(everyone.order), strict=True))
+        self.members_ = sorted(members, key=lambda each: rank[str(each)])
+        self.best_params_ = self.members_[0]
         self.best_score_ = float(means.scores[means.order[0]].mean())
-        return best.candidates
+        return self.members_
 
-    def _adopt(self, models: Sequence[ElasticLinearClassifier], unit: NDArray[np.float64]) -> None:
-        """Make one model of the members, for series as they are."""
-        W = np.concatenate([model.matrices_ for model in models])
-        W = (W / unit).astype(W.dtype)
+    def _adopt(
+        self,
+        names: Names,
+        models: Sequence[Sequence[ElasticLinearClassifier]],
+        units: Sequence[NDArray[np.float64]],
+    ) -> None:
+        """Make one model of the members: matrices that are 0 for representations of others."""
+        chosen = self.representations_
+        blocks = []
+        for name, own, unit in zip(names, models, units, strict=True):
+            for W in (model.matrices_ / unit for model in own):
+                block = np.zeros((*W.shape[:3], len(chosen), W.shape[3]))
+                block[:, :, :, chosen.index(name)] = W
+                blocks.append(block.reshape(*W.shape[:3], -1))
+        everyone = [model for own in models for model in own]
+        W = np.concatenate(blocks).astype(everyone[0].coef_.dtype)
         self.coef_ = W[..., 0] if W.shape[-1] == 1 else W
-        self.intercept_ = np.concatenate([model.intercept_ for model in models])
-        self.n_iter_ = max(model.n_iter_ for model in models)
-        readout = Ensemble(tuple(model._context.readout for model in models))
-        self._context = models[0]._context._replace(readout=readout)
+        self.intercept_ = np.concatenate([model.intercept_ for model in everyone])
+        self.n_iter_ = max(model.n_iter_ for model in everyone)
+        readout = Ensemble(tuple(model._context.readout for model in everyone))
+        self._context = everyone[0]._context._replace(readout=readout)
+
+    def _derived_channels(self) -> Names:
+        names = getattr(self, "representations_", None)
+        if not isinstance(names, tuple) or not names or not set(names) <= set(DERIVED):
+            raise ValueError(
+                f"representations_ must be a tuple of names of {', '.join(DERIVED)}, got {names!r}"
+            )
+        return names
 
     def _check_parameters(self) -> None:
         check_counts(self, "n_best", "n_starts", "max_iter")
+        check_count(self.n_warped, "n_warped", 0)
         check_choice(self.longer, LONGER, "longer")
-        for name in ("elasticities", "polarities", "learning_rates", "alphas"):
+        for name in ("representations", "elasticities", "polarities", "learning_rates", "alphas"):
             values = getattr(self, name)
             if isinstance(values, str) or not isinstance(values, (Sequence, np.ndarray)):
                 raise ValueError(f"{name} must be a sequence of values to try, got {values!r}")
             if len(values) == 0:
                 raise ValueError(f"{name} must have at least one value to try, got {values!r}")
+        for name in self.representations:
+            check_choice(name, DERIVED, "representations")
+
+
+def _variants(most: int, n_cases: int) -> int:
+    """How many warped variants of each series there are: few of many series."""
+    return int(np.clip(_MOST_TRAINED // n_cases - 1, 0, most))
+
+
+def _with_variants(data: TrainingSet, count: int, rng: np.random.RandomState) -> TrainingSet:
+    """The series, and behind them their warped variants."""
+    parts = [data.X, *(warped(data.X, rng) for _ in range(count))]
+    X = SeriesCollection(
+        np.concatenate([part.values for part in parts]), np.tile(data.X.lengths, 1 + count)
+    )
+    return replace(
+        data, X=X, y=np.tile(data.y, 1 + count), weights=np.tile(data.weights, 1 + count)
+    )
+
+
+def _represented(data: TrainingSet, name: str) -> tuple[TrainingSet, NDArray[np.float64]]:
+    """The series in one representation, divided by the root mean square of each channel."""
+    X = derived(data.X, (name,))
+    mean, deviation = element_scales(X, data.cases)
+    unit = np.hypot(mean, deviation)
+    return replace(data, X=standardized(X, np.zeros_like(unit), unit)), unit
+
+
+def _best_of(by_name: Sequence[Judged], n_best: int) -> tuple[Judged, list[dict[str, Any]]]:
+    """The best ensemble of one elasticity, as one candidate, and its members.
+
+    The best candidates of each representation are averaged, then those representations are
+    averaged whose mean is best.
+    """
+    best = [each.some(each.order[:n_best]) for each in by_name]
+    means = [each.mean()._replace(candidates=[{"place": place}]) for place, each in enumerate(best)]
+    chosen = Judged.joined(means).best_mean()
+    places = [each["place"] for each in chosen.candidates]
+    return chosen.mean(), [params for place in places for params in best[place].candidates]
 
 
 @with_parameters_of(ElasticLinearClassifierCV)
@@ -273,6 +382,7 @@ class ElasticLogisticRegressionCV(Probabilities, ElasticLinearClassifierCV):
     """
 
     _estimator = ElasticLogisticRegression
+    _start_scale = 3.0
 
 
 @with_parameters_of(ElasticLinearClassifierCV)
@@ -282,10 +392,7 @@ class ElasticLinearSVCCV(ElasticLinearClassifierCV):
 
     Parameters
     ----------
-    learning_rates : sequence of float, default=(0.2, 0.05, 0.01, 0.002)
-        Initial learning rates to choose from.  While the model is trained, the series of each
-        channel are divided by their root mean square, so rates do not depend on the unit.
-    alphas : sequence of float, default=(2**-10, 2**-6)
+    alphas : sequence of float, default=(2**-10,)
         Strengths of the penalty to choose from.
 
     See Also
@@ -294,7 +401,7 @@ class ElasticLinearSVCCV(ElasticLinearClassifierCV):
     ElasticGridSearchCV : A search over any parameters of any estimator.
     """
 
-    learning_rates: Sequence[float] = (0.2, 0.05, 0.01, 0.002)
-    alphas: Sequence[float] = (2**-10, 2**-6)
+    alphas: Sequence[float] = (2**-10,)
 
     _estimator = ElasticLinearSVC
+    _start_scale = 1.5

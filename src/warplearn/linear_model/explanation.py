@@ -51,14 +51,15 @@ def contributions(
     """For each output the sum of `x_i w_ij` over the cells of each row on the active paths.
 
     An array (2, outputs, cases, length) or (2, outputs, cases, channels, length): contributions,
-    and their climbing part.
+    and their climbing part.  Channels derived from one channel of a series are added up.
     """
     series = operands.series(some)
     by_matrix = np.stack([_along_paths(series, operands, unit) for unit in range(len(mix))])
     mixed = np.einsum("up...,uo->po...", by_matrix, mix)
-    parts = np.zeros((*mixed.shape[:-1], length))
-    parts[..., : series.max_length] = mixed
-    return parts[..., 0, :] if series.n_channels == 1 else parts
+    by_name = mixed.reshape(*mixed.shape[:3], len(operands.channels), -1, series.max_length)
+    parts = np.zeros((*mixed.shape[:3], by_name.shape[4], length))
+    parts[..., : series.max_length] = by_name.sum(axis=3)
+    return parts[..., 0, :] if parts.shape[3] == 1 else parts
 
 
 def _along_paths(series: SeriesCollection, operands: Operands, unit: int) -> NDArray[np.float64]:

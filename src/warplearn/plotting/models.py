@@ -21,6 +21,7 @@ from warplearn.plotting.base import (
     one_channel,
 )
 from warplearn.series.collection import SeriesCollection, single
+from warplearn.series.derived import derived
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,7 +70,7 @@ class WeightMatrixDisplay(Display):
         weights = W if W.ndim == 2 else W[..., channel]
         path = None
         if x is not None:
-            series = _checked(estimator, x)
+            series = derived(_checked(estimator, x), estimator._derived_channels())
             path = active_path(series, W, band=estimator.band)
         return cls(weights, path, f"weights of unit {unit}" if len(coef) > 1 else "weights")
 

@@ -14,6 +14,7 @@ from warplearn.base import CheckedState, check_fitted_array, check_fitted_count,
 from warplearn.elastic.bands import Band, BandLike, resolve_band
 from warplearn.elastic.scoring import scores_of
 from warplearn.series.collection import SeriesCollection
+from warplearn.series.derived import RAW, derived
 from warplearn.series.lengths import fit_length, fitting_lengths
 from warplearn.series.scaling import standardized
 from warplearn.training.data import TrainingSet
@@ -32,6 +33,8 @@ class Operands(NamedTuple):
     scales : tuple of arrays, optional
         Mean and deviation that series are standardized with.
     n_jobs : int or None
+    channels : tuple of str
+        Names of the channels that are derived from series (see `warplearn.series.derived`).
     """
 
     W: Array
@@ -39,10 +42,12 @@ class Operands(NamedTuple):
     longer: str
     scales: tuple[Array, Array] | None
     n_jobs: int | None
+    channels: tuple[str, ...] = RAW
 
     def series(self, some: SeriesCollection) -> SeriesCollection:
-        """Series as the matrices need them: dtype, length and scale."""
+        """Series as the matrices need them: dtype, length, channels and scale."""
         some = fit_length(some, self.W.shape[1], self.longer).astype(self.W.dtype)
+        some = derived(some, self.channels)
         return some if self.scales is None else standardized(some, *self.scales)
 
     def scores(self, some: SeriesCollection) -> Array:
@@ -100,6 +105,7 @@ class MatrixModel(CheckedState, BaseEstimator):
         rows, channels = (
             check_fitted_count(self, name) for name in ("n_features_in_", "n_channels_in_")
         )
+        channels *= len(self._derived_channels())
         flat = channels == 1 and getattr(getattr(self, "coef_", None), "ndim", 0) == 3
         shape = (None, rows, None) if flat else (None, rows, None, channels)
         W = check_fitted_array(self, "coef_", shape, "fiu")
@@ -116,11 +122,16 @@ class MatrixModel(CheckedState, BaseEstimator):
         lengths = fitting_lengths(series.lengths, W.shape[1], self.longer)
         W = W.astype(np.result_type(series.dtype, W.dtype), copy=False)
         band = resolve_band(self.band, lengths, np.array([W.shape[2]]))
-        return series, Operands(W, band, self.longer, self._scales(), self.n_jobs)
+        channels = self._derived_channels()
+        return series, Operands(W, band, self.longer, self._scales(), self.n_jobs, channels)
 
     def _scales(self) -> tuple[Array, Array] | None:
         """What series are standardized with before they meet the matrices, if anything."""
         return None
+
+    def _derived_channels(self) -> tuple[str, ...]:
+        """Names of the channels that are derived from series before they meet the matrices."""
+        return RAW
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -15,7 +15,7 @@ from warplearn.series.collection import SeriesCollection
 from warplearn.series.lengths import fitting_lengths
 from warplearn.training.data import TrainingSet
 from warplearn.training.matrices import MatrixModel, Operands
-from warplearn.training.plan import Array
+from warplearn.training.plan import Array, Start
 from warplearn.training.train import train
 
 
@@ -23,14 +23,19 @@ def train_together(
     estimators: Sequence[Any],
     sets: Sequence[TrainingSet],
     *,
+    starts: Sequence[Start | None] | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> None:
-    """Fit each estimator, in place, on a training set of its own: plan, train and adopt."""
+    """Fit each estimator, in place, on a training set of its own: plan, train and adopt.
+
+    With `starts`, each begins at given weights instead of random ones.
+    """
+    starts = [None] * len(estimators) if starts is None else starts
     started: dict[int, Any] = {}
     plans = [
-        estimator.plan(data, _generator(estimator.random_state, started))
-        for estimator, data in zip(estimators, sets, strict=True)
+        estimator.plan(data, _generator(estimator.random_state, started), start)
+        for estimator, data, start in zip(estimators, sets, starts, strict=True)
     ]
     solutions = train(plans, n_jobs=n_jobs, verbose=verbose) if plans else []
     for estimator, plan, own in zip(estimators, plans, solutions, strict=True):
@@ -56,7 +61,7 @@ def scores_together(
     longer: str = "error",
     n_jobs: int | None = None,
 ) -> list[Array]:
-    """Scores of models whose matrices have one shape, and which have the same band.
+    """Scores of models whose matrices have one shape, and which have the same band and channels.
 
     Parameters
     ----------
@@ -74,5 +79,6 @@ def scores_together(
     lengths = fitting_lengths(X.lengths, W.shape[1], longer)
     band = resolve_band(models[0].band, lengths, np.array([W.shape[2]]))
     W = W.astype(np.result_type(X.dtype, W.dtype), copy=False)
-    scores = mapped(Operands(W, band, longer, None, n_jobs).scores, X)
+    operands = Operands(W, band, longer, None, n_jobs, models[0]._derived_channels())
+    scores = mapped(operands.scores, X)
     return np.split(scores, np.cumsum([len(model.coef_) for model in models])[:-1], axis=1)
