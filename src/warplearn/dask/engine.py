@@ -194,6 +194,7 @@ class ClusterSource:
         self.dtype = dtype
         self.blocks = None  # batches take series of all parts, so that all workers have work
         self.kept_blocks = 1
+        self.chunks = engine.bounds
 
     def take(self, index: Any) -> NDArray[Any]:
         """The values of some cases."""
