@@ -95,14 +95,20 @@ def _kmeans(X: np.ndarray, y: np.ndarray) -> Any:
 
 
 @cache
-def _fitted() -> list[Any]:
+def _feature_model() -> list[Any]:
+    X, y = waves(_WARM_UP, 2)
+    return [_features(X, y)]
+
+
+@cache
+def _quick_models() -> list[Any]:
     X, y = waves(_WARM_UP, 2)
     network = ElasticMLPClassifier(elasticity=10, max_iter=1, random_state=0, n_jobs=1)
     return [_linear(X, y), network.fit(X, y)]
 
 
-def _predict(X: np.ndarray, y: np.ndarray) -> Any:
-    return [model.predict(X) for model in _fitted()]
+def _predict(fitted: Callable[[], list[Any]]) -> Callable[[np.ndarray, np.ndarray], Any]:
+    return lambda X, y: [model.predict(X) for model in fitted()]
 
 
 def _aeon(name: str) -> Callable[[np.ndarray, np.ndarray], Any]:
@@ -121,7 +127,8 @@ CASES: dict[str, Case] = {
     "features fit, as ElectricDevices": Case(_features, classes=7, length=96, size=8926),
     "linear fit": Case(_linear),
     "k-means fit": Case(_kmeans),
-    "linear and network predict": Case(_predict),
+    "linear and network predict": Case(_predict(_quick_models)),
+    "features predict": Case(_predict(_feature_model)),
     "ROCKET fit": Case(_aeon("RocketClassifier"), needs="aeon", most=np.inf),
     "MiniRocket fit": Case(_aeon("MiniRocketClassifier"), needs="aeon", most=np.inf),
 }

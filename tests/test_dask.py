@@ -243,6 +243,17 @@ def test_a_study_on_a_scheduler(cluster, client, tmp_path):
     assert rows["there"] == rows["here"]
 
 
+def test_progress_of_long_passes(client, small_sample, monkeypatch, capsys):
+    monkeypatch.setattr("warplearn.dask.progress._SECONDS", 0.0)
+    X, y = made(160)
+    parts = slow_parts(X, 16, 0.05)
+    for verbose in (1, 0):
+        remote.fit(ElasticFeatureClassifier(64, random_state=0, verbose=verbose), parts, y)
+        lines = [line for line in capsys.readouterr().out.splitlines() if "warplearn.dask" in line]
+        assert all(line.endswith(" of 10 chunks") for line in lines)
+        assert bool(lines) == bool(verbose)
+
+
 # What happens to clusters
 
 
