@@ -15,6 +15,7 @@ from warplearn.features.representations import Array
 from warplearn.features.ridge import (
     FewCases,
     ManyCases,
+    RidgeFit,
     Standards,
     System,
     combine_factors,
@@ -79,7 +80,8 @@ def finish(basis: Basis, total: Total, alphas: Array) -> Solution:
     sample, _, moments = total.in_units(unit)
     everything = Everything.of(sample, moments)
     mean = everything.targets / everything.weight
-    targets, fits, standards = sample.Y - mean, [], []
+    targets, standards = sample.Y - mean, []
+    fits: list[RidgeFit] = []
     guesses: dict[Kind, float] = {}  # penalties of families that differ in elasticity only
     for place, features in enumerate(basis.of_families(sample.series)):
         family, n_features = basis.families[place], features.shape[1]
