@@ -10,6 +10,7 @@ import pytest
 from warplearn import (
     DTWNeighborsClassifier,
     ElasticEmbedding,
+    ElasticFeatureClassifier,
     ElasticKMeans,
     ElasticLinearRegression,
     ElasticLogisticRegression,
@@ -133,6 +134,26 @@ def test_errors_name_the_chunk():
     changing._source._remember()
     with pytest.raises(ValueError, match="chunk 1 has changed since it was first read"):
         changing[95]
+
+
+@pytest.mark.parametrize("missing", [np.nan, None])
+def test_errors_name_the_chunk_without_labels(missing):
+    X, y = made()
+    labels = y.astype(object)
+    labels[87] = missing
+    models = (
+        ElasticFeatureClassifier(8), ElasticLogisticRegression(batch_size=30),
+        ElasticLinearRegression(batch_size=30), DTWNeighborsClassifier(),
+    )  # fmt: skip
+    for model in models:
+        with pytest.raises(ValueError, match="y must be given .* but case 2 of chunk 17 has none"):
+            model.fit(in_chunks(X, 5), labels)
+        with pytest.raises(ValueError, match="y must be given for each series, but case 87 has no"):
+            model.fit(X, labels)
+        with pytest.raises(
+            ValueError, match=r"\[90, 83\]; case 3 of chunk 16 is the first without"
+        ):
+            model.fit(in_chunks(X, 5), y[:83])
 
 
 def test_a_memory_map_is_not_copied(tmp_path):

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import polars
 import pytest
+from sklearn.base import clone
 from typer.testing import CliRunner
 
 from warplearn import (
@@ -35,6 +36,7 @@ from warplearn.experiments import read_rows
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
+pytest.importorskip("dask.bag")
 remote = pytest.importorskip("warplearn.dask")
 
 pytestmark = pytest.mark.slow  # a cluster takes seconds to start
@@ -99,11 +101,16 @@ def test_fits_are_those_of_one_machine(client, name):
         np.testing.assert_allclose(fitted.coef_, expected, rtol=1e-8, atol=1e-12)
 
 
-def test_more_series_than_the_sample(client, monkeypatch):
+@pytest.fixture
+def small_sample(monkeypatch):
+    """Feature models have a sample of 60 series, and add up the others on the workers."""
     from warplearn.features import base, reduction
 
     monkeypatch.setattr(reduction, "SAMPLE_SIZE", 60)
     monkeypatch.setattr(base, "SAMPLE_SIZE", 60)
+
+
+def test_more_series_than_the_sample(client, small_sample):
     X, y = made(400)
     model = ElasticFeatureClassifier(64, random_state=0)
     expected = model.fit(X, y).predict(X)
@@ -138,6 +145,18 @@ def test_ragged_chunks_and_neighbors(client):
     y = np.arange(30) % 3
     near = remote.fit(DTWNeighborsClassifier(), X, y, client=client).predict(series[:5])
     np.testing.assert_array_equal(near, DTWNeighborsClassifier().fit(series, y).predict(series[:5]))
+
+
+def test_bags_of_series(client):
+    X, y = made()
+    bag = dask.bag.from_sequence(list(X), npartitions=4)
+    model = ElasticLogisticRegression(batch_size=90, **OPTIONS)
+    expected = ElasticLogisticRegression(batch_size=90, **OPTIONS).fit(X, y)
+    remote.fit(model, bag, y, client=client)
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-8, atol=1e-12)
+    np.testing.assert_array_equal(remote.predict(model, bag).compute(), model.predict(X))
+    with pytest.raises(ValueError, match="chunk 1 must be finite, but contains NaN at case 0"):
+        remote.fit(model, dask.bag.from_sequence([X[0], X[1] * np.nan], npartitions=2), y[:2])
 
 
 def test_what_is_lazy(client):
@@ -224,6 +243,17 @@ def test_a_study_on_a_scheduler(cluster, client, tmp_path):
     assert rows["there"] == rows["here"]
 
 
+def test_progress_of_long_passes(client, small_sample, monkeypatch, capsys):
+    monkeypatch.setattr("warplearn.dask.progress._SECONDS", 0.0)
+    X, y = made(160)
+    parts = slow_parts(X, 16, 0.05)
+    for verbose in (1, 0):
+        remote.fit(ElasticFeatureClassifier(64, random_state=0, verbose=verbose), parts, y)
+        lines = [line for line in capsys.readouterr().out.splitlines() if "warplearn.dask" in line]
+        assert all(line.endswith(" of 10 chunks") for line in lines)
+        assert bool(lines) == bool(verbose)
+
+
 # What happens to clusters
 
 
@@ -257,7 +287,9 @@ def test_chunks_that_are_bad_are_named(client):
             remote.fit(ElasticFeatureClassifier(64), [*parts[:17], part], y, client=client)
     labels = y.astype(float)
     labels[34] = np.nan
-    with pytest.raises(ValueError, match="chunk 17 has no label for its case 0: .*nan"):
+    with pytest.raises(
+        ValueError, match="y must be given for each series, but case 0 of chunk 17 has none: .*nan"
+    ):
         remote.fit(ElasticFeatureClassifier(64), parts, labels, client=client)
     few = [dask.delayed(y[first : first + 2]) for first in range(0, 34, 2)]
     with pytest.raises(ValueError, match="chunk 17 has 2 series, but 1 labels"):
@@ -266,11 +298,12 @@ def test_chunks_that_are_bad_are_named(client):
         remote.fit(ElasticFeatureClassifier(64), X, y, client=client)
 
 
-def test_a_worker_is_killed_and_one_is_added(cluster, client):
-    X, y = made()
+@pytest.mark.parametrize("name", ["network", "features"])
+def test_a_worker_is_killed_and_one_is_added(cluster, client, small_sample, name):
+    X, y = made(160)
     parts = slow_parts(X)
-    model = ElasticLogisticRegression(batch_size=90, **OPTIONS)
-    expected = ElasticLogisticRegression(batch_size=90, **OPTIONS).fit(X, y)
+    model = clone(MODELS[name])
+    expected = clone(MODELS[name]).fit(X, y)
     client.wait_for_workers(2, timeout=60)
     victim = next(iter(client.run(os.getpid).values()))
     fitted = []
@@ -283,7 +316,8 @@ def test_a_worker_is_killed_and_one_is_added(cluster, client):
     cluster.scale(3)
     thread.join(120)
     assert fitted
-    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-8, atol=1e-12)
+    scale = np.abs(expected.coef_).max()
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-6, atol=1e-5 * scale)
     cluster.scale(2)
 
 

@@ -85,13 +85,29 @@ def check_labels(X: SeriesCollection, y: Any) -> NDArray[Any]:
         labels = column_or_1d(y, warn=True)
     except (ValueError, TypeError) as error:
         raise ValueError(f"y must be a label for each series: {error}") from error
+    _check_present(X, labels)
     check_classification_targets(labels)
-    if len(labels) != len(X):
-        raise ValueError(
-            f"X and y must have as many cases: Found input variables with inconsistent numbers of "
-            f"samples: [{len(X)}, {len(labels)}]"
-        )
     return labels
+
+
+def _check_present(X: SeriesCollection, y: NDArray[Any]) -> None:
+    """Check that each series has a label or target."""
+    if len(y) != len(X):
+        which = f"; {X.place(len(y))} is the first without" if len(y) < len(X) else ""
+        raise ValueError(
+            "X and y must have as many cases: Found input variables with inconsistent numbers of "
+            f"samples: [{len(X)}, {len(y)}]{which}"
+        )
+    missing = np.zeros(len(y), bool)
+    if y.dtype.kind == "f":
+        missing = np.isnan(y.reshape(len(y), -1)).any(axis=1)
+    elif y.dtype.kind == "O":  # of labels; not a number is not equal to itself
+        missing = np.array([value is None or value != value for value in y], bool)
+    if missing.any():
+        case = int(missing.argmax())
+        raise ValueError(
+            f"y must be given for each series, but {X.place(case)} has none: {y[case]!r}"
+        )
 
 
 def check_targets(X: SeriesCollection, y: Any) -> NDArray[np.float64]:
@@ -100,17 +116,14 @@ def check_targets(X: SeriesCollection, y: Any) -> NDArray[np.float64]:
         raise ValueError("This estimator requires y to be passed, but the target y is None")
     try:
         targets: NDArray[np.float64] = check_array(
-            y, ensure_2d=False, allow_nd=False, dtype=np.float64, input_name="y"
-        )
+            y, ensure_2d=False, allow_nd=False, dtype=np.float64, input_name="y",
+            ensure_all_finite="allow-nan",
+        )  # fmt: skip
     except (ValueError, TypeError, OverflowError) as error:
         raise ValueError(f"y must be numbers, one or more for each series: {error}") from error
     if targets.ndim == 0:
         raise ValueError(f"y must have a target for each series, got the number {targets}")
-    if len(targets) != len(X):
-        raise ValueError(
-            "X and y must have as many cases: Found input variables with inconsistent numbers of "
-            f"samples: [{len(X)}, {len(targets)}]"
-        )
+    _check_present(X, targets)
     check_numbers(targets, "y")
     return targets
 

@@ -111,24 +111,6 @@ def targets_of(y: Any, X: SeriesCollection, client: Client) -> NDArray[Any] | No
                     raise ValueError(f"chunk {number} has {size} series, but {len(each)} labels")
         y = np.concatenate(own)
     try:
-        values = np.asarray(y)
+        return np.asarray(y)
     except ValueError as error:  # rows of different lengths
         raise ValueError(f"y must be a label or target for each series: {error}") from error
-    if values.ndim and len(values) == len(X):
-        missing = _missing(values)
-        if missing.any():
-            case = int(missing.argmax())
-            number = int(np.searchsorted(engine.bounds, case, side="right")) - 1
-            place = case - int(engine.bounds[number])
-            raise ValueError(f"chunk {number} has no label for its case {place}: {values[case]!r}")
-    return values
-
-
-def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which rows hold NaN or None."""
-    table = values.reshape(len(values), -1)
-    if values.dtype.kind == "f":
-        return np.isnan(table).any(axis=1)
-    if values.dtype.kind == "O":
-        return np.array([any(v is None or v != v for v in row) for row in table])
-    return np.zeros(len(values), bool)

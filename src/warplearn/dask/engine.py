@@ -18,6 +18,7 @@ from dask.delayed import Delayed
 from distributed import Client, Future
 from numpy.typing import NDArray
 
+from warplearn.dask.progress import Progress, finished
 from warplearn.series.chunks import each, total
 from warplearn.series.collection import SeriesCollection
 
@@ -34,6 +35,7 @@ class Box(NamedTuple):
     function: Callable[..., Any]
     plus: Callable[[Any, Any], Any] | None
     changes: tuple[Change, ...]
+    topic: str | None
     whole: bool = False
 
 
@@ -52,15 +54,21 @@ def _some(part: Any, local: NDArray[np.int64] | None, box: Box) -> SeriesCollect
 
 def _each(part: Any, box: Box, columns: Sequence[Any], local: Any) -> list[Any]:
     """What a function makes of the series of a part, a chunk at a time."""
-    return list(each(box.function, _some(part, local, box), *columns))
+    results = list(each(box.function, _some(part, local, box), *columns))
+    finished(box.topic)
+    return results
 
 
 def _total(part: Any, box: Box, columns: Sequence[Any], local: Any) -> Any:
     """What a function of the series of a part adds up to."""
     assert box.plus is not None
+    some = _some(part, local, box)
     if box.whole:
-        return box.function(_some(part, local, box), *columns)
-    return total(box.function, _some(part, local, box), *columns, plus=box.plus)
+        result = box.function(some, *columns)
+    else:
+        result = total(box.function, some, *columns, plus=box.plus)
+    finished(box.topic)
+    return result
 
 
 def _sum(box: Box, *partial: Any) -> Any:
@@ -96,6 +104,7 @@ class ClusterEngine:
         The first series of each part, and their number.
     changes : tuple of functions
         What is done to series before any function sees them.
+    progress : Progress, optional
     """
 
     def __init__(
@@ -104,12 +113,15 @@ class ClusterEngine:
         parts: Sequence[Delayed],
         bounds: NDArray[np.int64],
         changes: tuple[Change, ...] = (),
+        progress: Progress | None = None,
     ) -> None:
         self.client, self.parts, self.bounds, self.changes = client, parts, bounds, changes
+        self.progress = Progress(client) if progress is None else progress
 
     def changed(self, change: Change) -> ClusterEngine:
         """An engine for the series as a function changes them."""
-        return ClusterEngine(self.client, self.parts, self.bounds, (*self.changes, change))
+        changes = (*self.changes, change)
+        return ClusterEngine(self.client, self.parts, self.bounds, changes, self.progress)
 
     def split(
         self, cases: NDArray[np.int64] | None
@@ -142,8 +154,12 @@ class ClusterEngine:
         self, function: Any, columns: tuple[Any, ...], cases: NDArray[np.int64] | None
     ) -> Iterator[Any]:
         """What a function makes of one chunk after the other; cases are in ascending order."""
-        box = dask.delayed(Box(function, None, self.changes), traverse=False)
-        tasks = list(self._tasks(_each, box, columns, cases))
+        with self.progress.of(sum(1 for _ in self.split(cases))) as topic:
+            box = dask.delayed(Box(function, None, self.changes, topic), traverse=False)
+            yield from self._results(list(self._tasks(_each, box, columns, cases)))
+
+    def _results(self, tasks: list[Delayed]) -> Iterator[Any]:
+        """What tasks return, in their order; few of them are on their way at a time."""
         most = _IN_FLIGHT * max(1, sum(self.client.nthreads().values()))
         waiting: list[Future] = []
         try:
@@ -169,14 +185,15 @@ class ClusterEngine:
 
         With `whole`, the function is given all series of a part at once, and sees to its memory.
         """
-        box = dask.delayed(Box(function, plus, self.changes, whole), traverse=False)
-        level = list(self._tasks(_total, box, columns, cases))
-        add = dask.delayed(_sum, pure=False)
-        while len(level) > 1:
-            level = [
-                add(box, *level[i : i + SPLIT_EVERY]) for i in range(0, len(level), SPLIT_EVERY)
-            ]
-        return result_of(self.client.compute(level[0], retries=RETRIES), self.client)
+        with self.progress.of(sum(1 for _ in self.split(cases))) as topic:
+            box = dask.delayed(Box(function, plus, self.changes, topic, whole), traverse=False)
+            level = list(self._tasks(_total, box, columns, cases))
+            add = dask.delayed(_sum, pure=False)
+            while len(level) > 1:
+                level = [
+                    add(box, *level[i : i + SPLIT_EVERY]) for i in range(0, len(level), SPLIT_EVERY)
+                ]
+            return result_of(self.client.compute(level[0], retries=RETRIES), self.client)
 
 
 class ClusterSource:
@@ -194,6 +211,7 @@ class ClusterSource:
         self.dtype = dtype
         self.blocks = None  # batches take series of all parts, so that all workers have work
         self.kept_blocks = 1
+        self.chunks = engine.bounds
 
     def take(self, index: Any) -> NDArray[Any]:
         """The values of some cases."""

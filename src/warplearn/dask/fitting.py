@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from warplearn.dask.collecting import collection, targets_of
-from warplearn.dask.engine import RETRIES, result_of
+from warplearn.dask.engine import RETRIES, ClusterEngine, result_of
 from warplearn.model_selection import ElasticGridSearchCV, fit_many
 from warplearn.series.collection import SeriesCollection
 
@@ -34,6 +34,7 @@ def fit(
     Parameters
     ----------
     estimator : estimator
+        Its `verbose` also prints how many chunks are done, in passes that take seconds.
         Any estimator of the library: feature models, linear models and networks with a
         `batch_size`, means, k-means, neighbours; or an `ElasticGridSearchCV`.
     X : dask array, bag, or list of delayed values
@@ -62,7 +63,9 @@ def fit(
     if sample_weight is not None:
         own["sample_weight"] = targets_of(sample_weight, X, client)
     labels = targets_of(y, X, client)
-    return estimator.fit(X, **own) if labels is None else estimator.fit(X, labels, **own)
+    assert isinstance(X.engine, ClusterEngine)
+    with X.engine.progress.showing(bool(getattr(estimator, "verbose", 0))):
+        return estimator.fit(X, **own) if labels is None else estimator.fit(X, labels, **own)
 
 
 def _search(

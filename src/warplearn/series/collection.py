@@ -315,6 +315,14 @@ class SeriesCollection:
         """How many blocks are kept in memory."""
         return self._source.kept_blocks
 
+    def place(self, case: int) -> str:
+        """What error messages call a case: its number, or its chunk and its number there."""
+        first = self._source.chunks
+        if first is None:
+            return f"case {case}"
+        number = int(np.searchsorted(first, case, side="right")) - 1
+        return f"case {case - first[number]} of chunk {number}"
+
     @property
     def engine(self) -> Engine | None:
         """What runs functions where the series are; None: here."""
@@ -434,7 +442,7 @@ class _ChangedSource:
     ) -> None:
         self._X, self._change = X, change
         self.shape, self.dtype, self.blocks = X.shape, X.dtype, X.blocks
-        self.kept_blocks = X.kept_blocks
+        self.kept_blocks, self.chunks = X.kept_blocks, X._source.chunks
 
     def take(self, index: Index) -> FloatArray:
         """The changed values of some cases."""

@@ -53,6 +53,14 @@ class Source(Protocol):
         """How many blocks are kept in memory, and can be shuffled together."""
         ...
 
+    @property
+    def chunks(self) -> NDArray[np.int64] | None:
+        """The first case of each chunk that a user gave, and the number of cases; None: no chunks.
+
+        Error messages name these.
+        """
+        ...
+
     def take(self, index: Index) -> FloatArray:
         """The values of some cases; the time axis reaches at least to the end of the longest."""
         ...
@@ -61,6 +69,8 @@ class Source(Protocol):
 @final
 class ArraySource:
     """Values in an array; those of a memory map are near each other in blocks."""
+
+    chunks = None
 
     def __init__(self, values: FloatArray, *, mapped: bool = False) -> None:
         self._values, self._mapped = values, mapped
@@ -122,7 +132,7 @@ class BlockSource:
         keep: Any = None,
     ) -> None:
         self._readers, self._lengths, self._keep = readers, lengths, keep
-        self.blocks = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+        self.blocks = self.chunks = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
         self.shape = (len(lengths), int(lengths.max()), n_channels)
         self.dtype = dtype
         self._remember()

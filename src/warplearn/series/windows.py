@@ -76,7 +76,7 @@ class WindowSource:
     normalize : {"window", "none"}
     """
 
-    blocks = None
+    blocks = chunks = None
     kept_blocks = 1
 
     def __init__(
