@@ -350,3 +350,11 @@ def test_bad_input_is_named(data):
     regression = ElasticMLPRegressor(**SMALL).fit(X, X[:, 0])
     with pytest.raises(ValueError, match=r"y must have 1 target\(s\)"):
         regression.partial_fit(X, X[:, :2])
+
+
+def test_an_activation_set_after_fit_is_checked(data):
+    X, y = data
+    model = ElasticMLPClassifier(max_iter=1, random_state=0).fit(X, y)
+    model.activation = ("tanh",)
+    with pytest.raises(ValueError, match="activation must be one of"):
+        model.predict(X)

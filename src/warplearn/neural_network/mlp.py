@@ -265,6 +265,7 @@ class ElasticMLP(GradientEstimator):
         check_choice(self.activation, ACTIVATIONS, "activation")
 
     def _check_state(self, whole: bool = False) -> None:
+        check_choice(self.activation, ACTIVATIONS, "activation")
         channels = (getattr(self, "n_channels_in_", None),)
         check_fitted_array(self, "mean_", channels)
         if not (check_fitted_array(self, "scale_", channels) > 0).all():
