@@ -40,6 +40,8 @@ def test_some_of_the_series(rng):
 
 
 def test_a_class_for_each_series():
+    with pytest.raises(ValueError, match="y must have a class for each series"):
+        make_recording(np.zeros((2, 8)), [[0, 1], [2]])
     with pytest.raises(ValueError, match="y must have a class for each of 3 series"):
         make_recording(np.zeros((3, 9)), [0, 1])
 

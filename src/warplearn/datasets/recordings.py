@@ -76,7 +76,11 @@ def make_recording(
     >>> len(events), events.dtype.names
     (50, ('start', 'end', 'class'))
     """
-    series, labels = SeriesCollection.of(X), np.asarray(y)
+    series = SeriesCollection.of(X)
+    try:
+        labels = np.asarray(y)
+    except ValueError as error:  # lists of different lengths
+        raise ValueError(f"y must have a class for each series, got {y!r}") from error
     if labels.shape != (len(series),):
         raise ValueError(
             f"y must have a class for each of {len(series)} series, got {labels.shape}"
