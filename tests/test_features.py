@@ -304,7 +304,7 @@ def test_ridge_is_that_of_sklearn(rng, shape, form):
     Y = F[:, :2] / 10 + rng.normal(size=(shape[0], 2))
     weights = rng.uniform(0.5, 2, shape[0])
     alphas = np.array([0.1, 10.0, 1000.0])
-    got = solve(systems(F, Y, weights)[form], weights, alphas)
+    got = solve(systems(F, Y, weights)[form], alphas)
     Z = StandardScaler().fit_transform(F)
     ref = RidgeCV(alphas).fit(Z, Y, weights)
     assert got.alpha == ref.alpha_
@@ -317,18 +317,43 @@ def test_penalties_that_are_too_small(rng):
     """Equal features cannot be solved for without a penalty."""
     F, Y, weights = np.tile(rng.normal(size=(20, 1)), 8), rng.normal(size=(20, 1)), np.ones(20)
     for system in systems(F, Y, weights):
-        assert solve(system, weights, np.array([1e-20, 1e-19, 1e-18, 1.0])).alpha == 1.0
+        assert solve(system, np.array([1e-20, 1e-19, 1e-18, 1.0])).alpha == 1.0
     with pytest.raises(ValueError, match="alphas must be larger for these series, got 1e-18"):
-        solve(systems(F, Y, weights)[1], weights, np.array([1e-20, 1e-18]))
+        solve(systems(F, Y, weights)[1], np.array([1e-20, 1e-18]))
 
 
-@pytest.mark.parametrize("start", [0, 4, 9])
-def test_penalties_are_searched_downhill(start):
-    errors = [9, 8, 6, 5, 4, 3, 1, 2, 7, 8]
+@pytest.mark.parametrize("start", [0, 4, 6, 9])
+@pytest.mark.parametrize("least", [-3.0, 0.4, 5.7, 30.0])
+def test_penalties_are_searched_by_slopes(start, least):
+    """Both neighbours of the minimum are tried, and few others."""
     tried = []
-    assert descend(lambda place: tried.append(place) or errors[place], 10, start) == 6
-    assert len(set(tried)) == len(tried)
-    assert descend(lambda place: np.inf, 10, start) == 9
+    descend(lambda place: tried.append(place) or np.arctan(place - least), 10, start)
+    around = {min(max(int(np.floor(least)) + step, 0), 9) for step in (0, 1)}
+    assert around <= set(tried)
+    assert len(set(tried)) == len(tried) <= 7
+    tried.clear()
+    descend(lambda place: tried.append(place) or -np.inf, 10, start)  # too small to solve with
+    assert tried[-1] == 9
+
+
+@pytest.mark.parametrize("shape", [(300, 700), (700, 300)])
+def test_the_penalty_is_the_best_of_all(rng, shape):
+    """Slopes are those of the errors, so that a search finds what trying all finds."""
+    F = rng.normal(size=shape) * np.exp(-np.arange(shape[1]) / 30)
+    F += 0.1 * rng.normal(size=shape)
+    Y = F[:, :1] + F[:, 1:2] + rng.normal(size=(shape[0], 1))
+    weights, alphas = rng.uniform(0.5, 2, shape[0]), shape[1] * 10.0 ** np.arange(-3, 3)
+    system = systems(F, Y, weights)[shape[0] > shape[1]]
+    tried = [system.attempt(alpha) for alpha in alphas]
+    for alpha, attempt in zip(alphas, tried, strict=True):
+        assert attempt.error == pytest.approx(weights @ attempt.loo[:, 0] ** 2)
+        higher, lower = (system.attempt(alpha * factor).error for factor in (1.01, 0.99))
+        relative = (higher - lower) / 0.02 / attempt.error
+        assert alpha * attempt.slope / attempt.error == pytest.approx(relative, abs=0.05)
+    best = int(np.argmin([attempt.error for attempt in tried]))
+    assert 0 < best < 5
+    for guess in (None, *alphas):
+        assert solve(system, alphas, guess).alpha == alphas[best]
 
 
 def test_factors_are_a_ridge_regression(rng):

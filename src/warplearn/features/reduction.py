@@ -41,6 +41,7 @@ from warplearn.series.collection import SeriesCollection, common_dtype
 SAMPLE_SIZE = 4096  # cases; more where a family has more features
 _PENDING = 2048  # cases that `extend` collects before it adds them to the moments
 _CHUNK_BYTES = 2**25  # of the features of a family
+_CACHED = 256  # cases whose features stay in the cache until all is made of them
 _SHIFTED_BY = 256  # cases whose mean features are subtracted from all features
 
 
@@ -188,6 +189,21 @@ class Basis(NamedTuple):
             yield features
 
 
+def sums_of(features: Array, Y: Array, weights: Array) -> list[Array]:
+    """All of `FamilyMoments` but the matrix, for some cases; blocks are added up in float64."""
+    n_features, n_targets = features.shape[1], Y.shape[1]
+    sums = [np.zeros((n_features, n_targets)), *(np.zeros(n_features) for _ in range(3))]
+    own, targets = weights.astype(np.float32), (weights[:, None] * Y).astype(np.float32)
+    for start in range(0, len(features), _CACHED):
+        some = slice(start, start + _CACHED)
+        block = features[some]
+        sums[0] += block.T @ targets[some]
+        sums[1] += own[some] @ block
+        sums[2] += block.sum(axis=0)
+        sums[3] += np.einsum("ij,ij->j", block, block)
+    return sums
+
+
 class FamilyMoments(NamedTuple):
     """Sums over cases of the features d of a family, less their shift.
 
@@ -220,11 +236,8 @@ class FamilyMoments(NamedTuple):
         """Add some cases; products are computed in float32 and added up in float64."""
         root = np.sqrt(weights).astype(np.float32)[:, None]
         self.gram[...] += ssyrk(1, (root * features).T)
-        exact = features.astype(np.float64)
-        self.products[...] += exact.T @ (weights[:, None] * Y)
-        self.weighted[...] += weights @ exact
-        self.plain[...] += exact.sum(axis=0)
-        self.squares[...] += np.einsum("ij,ij->j", exact, exact)
+        for mine, theirs in zip(self[1:], sums_of(features, Y, weights), strict=True):
+            mine += theirs
 
     def merge(self, other: FamilyMoments) -> None:
         """Add the sums over other cases."""

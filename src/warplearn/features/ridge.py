@@ -1,14 +1,20 @@
 """Ridge regression with leave-one-out predictions, with few cases or many.
 
 The normal equations are solved for a penalty by a Cholesky factorization, of the size of the
-number of cases or of the number of features, whichever is smaller.  Leave-one-out predictions
+number of cases or of the number of features, whichever costs less.  Leave-one-out predictions
 follow from the same factor without refitting.  The penalty with the least squared leave-one-out
-error is searched downhill, so that few of the penalties are tried.
+error is searched between penalties where the error falls and where it rises with the penalty, so
+that few of them are tried, often two.
+
 
 Let Z be the standardized features and T the centred targets, each row times the root of its
 weight.  With penalty a, the fitted targets are H T, where H = Z (Z'Z + aI)^-1 Z', which is
 I - a (ZZ' + aI)^-1.  The leverage of case i is H_ii, plus its share of the weights for the
 intercept.  The leave-one-out residual is the residual divided by (1 - leverage).
+
+The slope of the error needs a weighted sum of the derivatives of all leverages, which is the
+squared norm of a large matrix.  It is estimated by products with a few random vectors
+(Hutchinson).  Slopes only say where to look; errors that are compared are exact.
 
 Matrices of products are added up and factorized in float64.  A triangular factor has the root of
 their condition number, so leverages are computed from it in float32.
@@ -21,7 +27,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.linalg import LinAlgError
-from scipy.linalg.blas import ssyrk, strsm
+from scipy.linalg.blas import dsyr, ssyrk, strsm
 from scipy.linalg.lapack import dpotrf, dpotrs, strtri
 from scipy.optimize import nnls
 
@@ -29,6 +35,7 @@ from warplearn.features.representations import Array
 
 _COLUMNS_PER_BLOCK = 512  # features whose products are added up in float32
 _SMALL = 256  # equations, for which all penalties are tried: their errors may have several minima
+_PROBES = 64  # random vectors for a slope
 _EQUAL_FACTORS_PENALTY = 0.1  # relative to the sum of squared targets
 
 
@@ -50,13 +57,34 @@ class RidgeFit(NamedTuple):
     loo: Array
 
 
+class Attempt(NamedTuple):
+    """What the equations give with a penalty.
+
+    Attributes
+    ----------
+    solution : array
+        Of the equations.
+    loo : array (cases, targets)
+        Leave-one-out residuals.
+    error : float
+        Their weighted sum of squares.
+    slope : float
+        The derivative of the error in the penalty, roughly.
+    """
+
+    solution: Array
+    loo: Array
+    error: float
+    slope: float
+
+
 class System(Protocol):
     """The normal equations of a regression."""
 
     size: int
 
-    def attempt(self, alpha: float) -> tuple[Array, Array]:
-        """Leave-one-out residuals (cases, targets) with a penalty, and the solution."""
+    def attempt(self, alpha: float) -> Attempt:
+        """Solve with a penalty; raises `LinAlgError` if it is too small."""
 
     def coef(self, solution: Array) -> Array:
         """The coefficients (features, targets) of a solution."""
@@ -85,6 +113,11 @@ def _blocks(n_columns: int) -> Iterator[slice]:
         yield slice(start, start + _COLUMNS_PER_BLOCK)
 
 
+def _signs(size: int) -> Array:
+    """Random vectors of signs, the same ones each time."""
+    return np.random.default_rng(0).choice([-1.0, 1.0], (size, _PROBES))
+
+
 def _factorized(products: Array, alpha: float) -> Array:
     """The upper triangular factor of products + alpha I, of which the upper triangle is given."""
     shifted = products.copy(order="F")
@@ -97,7 +130,7 @@ def _factorized(products: Array, alpha: float) -> Array:
 
 
 class FewCases:
-    """The equations of at most as many cases as features, of the size of the cases.
+    """The equations of the size of the cases, for few cases.
 
     Parameters
     ----------
@@ -115,20 +148,30 @@ class FewCases:
         self.T = self.root * targets
         self.Z = features * self.root.astype(np.float32)
         self.products = np.zeros((len(weights), len(weights)), order="F")
+        some = np.zeros(self.products.shape, np.float32, order="F")
         for columns in _blocks(features.shape[1]):
-            self.products += ssyrk(1, self.Z[:, columns].T, trans=1)
+            self.products += ssyrk(1, self.Z[:, columns].T, trans=1, c=some, overwrite_c=1)
         # Features and targets are centred, so that this changes the intercept only.  Otherwise the
         # inverse would mostly consist of the intercept's share, which is taken off again.
         self.level = max(float(np.trace(self.products)) / len(weights), 1e-300)
-        self.products += self.level * np.sqrt(self.shares) * np.sqrt(self.shares.T)
+        self.products = dsyr(self.level, np.sqrt(self.shares), a=self.products, overwrite_a=1)
 
-    def attempt(self, alpha: float) -> tuple[Array, Array]:
-        """Leave-one-out residuals with a penalty, and the solution."""
+    def attempt(self, alpha: float) -> Attempt:
+        """Solve with a penalty."""
         factor = _factorized(self.products, alpha)
         inverse, _ = strtri(factor.astype(np.float32, order="F"), lower=0, overwrite_c=1)
-        diagonal = np.einsum("ij,ij->i", inverse, inverse)[:, None]
         dual = dpotrs(factor, self.T)[0]
-        return dual / self.root / (diagonal - self.shares / (self.level + alpha)), dual
+        # What residuals are divided by is the diagonal of the inverse, without the intercept.
+        share = self.shares / (self.level + alpha)
+        left = np.einsum("ij,ij->i", inverse, inverse)[:, None] - share
+        squares = (dual**2).sum(axis=1, keepdims=True)
+        strength = squares / left**3
+        probes = np.sqrt(np.abs(strength)) * _signs(self.size)
+        steps = dpotrs(factor, np.hstack([dual, probes]))[0]
+        own, others = np.split(steps, [dual.shape[1]], axis=1)
+        falling = (others**2).sum() / _PROBES - (strength * share).sum() / (self.level + alpha)
+        slope = 2 * (falling - (dual * own / left**2).sum())
+        return Attempt(dual, dual / self.root / left, float((squares / left**2).sum()), slope)
 
     def coef(self, solution: Array) -> Array:
         """The coefficients of a solution, of the size of the cases."""
@@ -137,7 +180,7 @@ class FewCases:
 
 
 class ManyCases:
-    """The equations of more cases than features, of the size of the features.
+    """The equations of the size of the features, for many cases.
 
     Parameters
     ----------
@@ -165,8 +208,8 @@ class ManyCases:
         self.Z, self.weights = features, weights[:, None]
         self.total_weight = total_weight
 
-    def attempt(self, alpha: float) -> tuple[Array, Array]:
-        """Leave-one-out residuals with a penalty, and the solution."""
+    def attempt(self, alpha: float) -> Attempt:
+        """Solve with a penalty."""
         factor = _factorized(self.gram, alpha)
         coef = dpotrs(factor, self.products)[0]
         solved = strsm(1, factor.astype(np.float32, order="F"), self.Z.T, trans_a=1)
@@ -174,21 +217,26 @@ class ManyCases:
         leverage = self.weights * (norms + 1 / self.total_weight)
         residuals: Array = self.targets - self.Z @ coef.astype(np.float32)
         left = np.maximum(1 - leverage, np.finfo(leverage.dtype).eps)  # 1 by rounding
-        return residuals / left, coef
+        squares = self.weights * (residuals**2).sum(axis=1, keepdims=True)
+        probes = np.sqrt(self.weights * squares / left**3) * _signs(len(squares))
+        steps = dpotrs(factor, np.hstack([coef, self.Z.T @ probes.astype(np.float32)]))[0]
+        own, others = np.split(steps, [coef.shape[1]], axis=1)
+        change = self.Z @ own.astype(np.float32)
+        rising = (self.weights * residuals * change / left**2).sum()
+        slope = 2 * (rising - (others**2).sum() / _PROBES)
+        return Attempt(coef, residuals / left, float((squares / left**2).sum()), slope)
 
     def coef(self, solution: Array) -> Array:
         """The solution: it is of the size of the features."""
         return solution
 
 
-def solve(system: System, weights: Array, alphas: Array, guess: float | None = None) -> RidgeFit:
+def solve(system: System, alphas: Array, guess: float | None = None) -> RidgeFit:
     """Ridge regression with the penalty of least squared leave-one-out error.
 
     Parameters
     ----------
     system : FewCases or ManyCases
-    weights : array (cases,)
-        Of the cases with leave-one-out residuals.
     alphas : array
         The penalties to choose from.
     guess : float, optional
@@ -197,40 +245,47 @@ def solve(system: System, weights: Array, alphas: Array, guess: float | None = N
     alphas = np.unique(alphas)
     best: tuple[float, RidgeFit] | None = None
 
-    def error(place: int) -> float:
+    def slope(place: int) -> float:
+        """The relative change of the error with the logarithm of the penalty."""
         nonlocal best
+        alpha = float(alphas[place])
         try:
-            residuals, solution = system.attempt(float(alphas[place]))
+            tried = system.attempt(alpha)
         except LinAlgError:
-            return np.inf
-        squared = float(weights @ (residuals**2).sum(axis=1))
-        if best is None or squared < best[0]:
-            best = squared, RidgeFit(solution, float(alphas[place]), residuals)
-        return squared
+            return -np.inf
+        if best is None or tried.error < best[0]:
+            best = tried.error, RidgeFit(tried.solution, alpha, tried.loo)
+        return alpha * tried.slope / max(tried.error, 1e-300)
 
     if system.size <= _SMALL:
         for place in range(len(alphas)):
-            error(place)
+            slope(place)
     else:
         near = len(alphas) // 2 if guess is None else int(np.abs(np.log(alphas / guess)).argmin())
-        descend(error, len(alphas), near)
+        descend(slope, len(alphas), near)
     if best is None:
         raise ValueError(f"alphas must be larger for these series, got {alphas.max():g} at most")
     return best[1]._replace(coef=system.coef(best[1].coef))
 
 
-def descend(error: Callable[[int], float], count: int, start: int) -> int:
-    """The place among 0, ..., count - 1 where an error has a minimum, step by step from a start.
+def descend(slope: Callable[[int], float], count: int, start: int) -> None:
+    """Ask for slopes at some of the places 0, ..., count - 1 until the minimum is between two.
 
-    Among equal errors, as those of penalties that are too small to solve with, it goes up.
+    The next place is where a line through the last two slopes is zero, but at most two steps away.
+    It is between a place where the function falls and one where it rises, if there are such places.
     """
-    errors = {place: error(place) for place in range(max(0, start - 1), min(start + 2, count))}
+    low, high, place = -1, count, start  # it falls at `low`, and rises at `high`
+    last: tuple[int, float] | None = None
     while True:
-        place = min(errors, key=lambda place: (errors[place], -place))
-        unknown = {place - 1, place + 1} & set(range(count)) - set(errors)
-        if not unknown:
-            return place
-        errors |= {near: error(near) for near in unknown}
+        here = slope(place)
+        low, high = (place, high) if here < 0 else (low, place)
+        if high - low == 1:
+            return
+        step = 1.0 if here < 0 else -1.0
+        if last is not None and np.isfinite(here - last[1]) and here != last[1]:
+            step = np.clip(here * (last[0] - place) / (here - last[1]), -2, 2)
+        last = place, here
+        place = int(np.clip(np.rint(place + step), low + 1, high - 1))
 
 
 def combine_factors(predictions: Array, targets: Array, weights: Array) -> Array:

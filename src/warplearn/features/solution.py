@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from warplearn.features.reduction import Basis, Cases, FamilyMoments, Moments, Total
+from warplearn.features.reduction import Basis, Cases, FamilyMoments, Moments, Total, sums_of
 from warplearn.features.representations import Array
 from warplearn.features.ridge import (
     FewCases,
@@ -21,6 +21,8 @@ from warplearn.features.ridge import (
     solve,
 )
 from warplearn.features.sliding import Kind
+
+_FEW = 1.15  # cases for each feature, up to which equations of the size of the cases cost less
 
 
 class Solution(NamedTuple):
@@ -80,12 +82,13 @@ def finish(basis: Basis, total: Total, alphas: Array) -> Solution:
     for place, features in enumerate(basis.of_families(sample.series)):
         family, n_features = basis.families[place], features.shape[1]
         least, like = family.least_scale, family.kind._replace(columns=0)
-        if moments is None and len(features) <= n_features:
+        if moments is None and len(features) <= _FEW * n_features:
             system, standard = few_cases(features, targets, sample.weights, least)
         else:
             others = None if moments is None else moments.families[place]
             system, standard = many_cases(features, sample, others, everything, least)
-        fits.append(solve(system, sample.weights, alphas * n_features, guesses.get(like)))
+        guess = guesses.get(like, fits[-1].alpha if fits else None)
+        fits.append(solve(system, alphas * n_features, guess))
         standards.append(standard)
         guesses[like] = fits[-1].alpha
     predictions = np.stack([targets - fit.loo for fit in fits], axis=-1)
@@ -106,8 +109,9 @@ def few_cases(
     features: Array, targets: Array, weights: Array, least_scale: float = 0.0
 ) -> tuple[System, Standards]:
     """The equations of cases that are all at hand; standardizes the features in place."""
-    mean = np.average(features, axis=0, weights=weights)
-    standards = Standards.of(mean, features.var(axis=0, dtype=np.float64), least_scale)
+    _, weighted, plain, squares = sums_of(features, targets, weights)
+    mean, variance = weighted / weights.sum(), squares / len(weights) - (plain / len(weights)) ** 2
+    standards = Standards.of(mean, variance, least_scale)
     standards.standardize(features)
     return FewCases(features, targets, weights), standards
 
