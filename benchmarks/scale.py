@@ -4,8 +4,9 @@ Each measurement runs in a process of its own, in one thread, and its time is th
 that other work on the machine matters little.  Its memory is the peak beyond what the process had
 when the series were ready and the code compiled.  A case that takes longer than `--seconds`, or
 needs more than `--gigabytes`, ends there.  The exponent is that of the time in the
-number of series, fitted to the sizes from 4,000 on.  Series are generated and of length 100, in
-float32.  The peers need `pip install -e '.[bench]'`; those that are not installed are left out.
+number of series, fitted to the sizes from 4,000 on.  Series are generated, in float32 and of
+length 100; two cases have the shapes of the data sets FordA and ElectricDevices.  The peers need
+`pip install -e '.[bench]'`; those that are not installed are left out.
 """
 
 from __future__ import annotations
@@ -50,19 +51,25 @@ class Case(NamedTuple):
         A package.
     most : float
         Largest exponent that is expected; infinity for peers.
+    length : int
+        Of the series.
+    size : int, optional
+        The only number of series, instead of more and more.
     """
 
     run: Callable[[np.ndarray, np.ndarray], Any]
     classes: int = 2
     needs: str = "warplearn"
     most: float = 1.1
+    length: int = LENGTH
+    size: int | None = None
 
 
-def waves(count: int, classes: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def waves(count: int, classes: int, length: int = LENGTH) -> tuple[np.ndarray, np.ndarray]:
     """Noisy waves, float32, whose number of periods depends on the class."""
-    rng = np.random.default_rng(seed)
-    X, y = np.empty((count, LENGTH), np.float32), rng.integers(classes, size=count)
-    time_points = np.linspace(0, 1, LENGTH, dtype=np.float32)
+    rng = np.random.default_rng(0)
+    X, y = np.empty((count, length), np.float32), rng.integers(classes, size=count)
+    time_points = np.linspace(0, 1, length, dtype=np.float32)
     for start in range(0, count, 1000):
         some = slice(start, start + 1000)
         phase = rng.uniform(0, 6, (len(y[some]), 1))
@@ -110,6 +117,8 @@ def _aeon(name: str) -> Callable[[np.ndarray, np.ndarray], Any]:
 CASES: dict[str, Case] = {
     "features fit, 2 classes": Case(_features),
     "features fit, 10 classes": Case(_features, classes=10),
+    "features fit, as FordA": Case(_features, length=500, size=3601),
+    "features fit, as ElectricDevices": Case(_features, classes=7, length=96, size=8926),
     "linear fit": Case(_linear),
     "k-means fit": Case(_kmeans),
     "linear and network predict": Case(_predict),
@@ -129,8 +138,8 @@ def _resident() -> int:
 def measure(name: str, size: int, gigabytes: float) -> dict[str, float]:
     """Run a case in this process; seconds of the CPU, and megabytes beyond the series."""
     case = CASES[name]
-    X, y = waves(size, case.classes)
-    case.run(*waves(_WARM_UP, case.classes))
+    X, y = waves(size, case.classes, case.length)
+    case.run(*waves(_WARM_UP, case.classes, case.length))
     limit = int(gigabytes * 2**30)
     resource.setrlimit(resource.RLIMIT_AS, (limit + _address_space(),) * 2)
     before, start = _resident(), time.process_time()
@@ -159,15 +168,15 @@ def _measured(name: str, size: int, options: argparse.Namespace) -> dict[str, fl
             env=os.environ | threads, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        print(f"{name:28s} {size:8d}   more than {options.seconds:g} s", flush=True)
+        print(f"{name:32s} {size:8d}   more than {options.seconds:g} s", flush=True)
         return None
     if done.returncode:
         reason = (done.stderr.strip().splitlines() or ["killed"])[-1][:80]
-        print(f"{name:28s} {size:8d}   {reason}", flush=True)
+        print(f"{name:32s} {size:8d}   {reason}", flush=True)
         return None
     found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     print(
-        f"{name:28s} {size:8d} {found['seconds']:10.2f} s {found['megabytes']:8.0f} MB", flush=True
+        f"{name:32s} {size:8d} {found['seconds']:10.2f} s {found['megabytes']:8.0f} MB", flush=True
     )
     return found
 
@@ -185,7 +194,7 @@ def compare(options: argparse.Namespace) -> None:
             print(f"{name} is left out: needs {case.needs}")
             continue
         rows = {}
-        for size in options.sizes:
+        for size in options.sizes if case.size is None else [case.size]:
             found = _measured(name, size, options)
             if found is None or found["seconds"] > options.seconds:
                 break
@@ -220,5 +229,5 @@ def main(arguments: list[str]) -> None:
         print(json.dumps(measure(options.one[0], int(options.one[1]), options.gigabytes)))
         return
     print(describe_machine("aeon"))
-    print(f"\n{'':28s} {'series':>8s} {'time':>12s} {'memory':>11s}")
+    print(f"\n{'':32s} {'series':>8s} {'time':>12s} {'memory':>11s}")
     compare(options)
