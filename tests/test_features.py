@@ -109,6 +109,42 @@ def test_one_column_is_a_dilated_convolution(rng):
     assert len(seen) == 16  # all kinds were there
 
 
+def normalized(x):
+    return (x - x.mean(axis=-1, keepdims=True)) / x.std(axis=-1, keepdims=True)
+
+
+def test_series_like_normalized_ones_are_rescaled(rng):
+    X = [5 + 2 * normalized(walks(rng, n)) for n in (40, 50, 60, 45)]
+    features = ElasticFeatures(80, random_state=0).fit(X)
+    assert features.common_.ravel() == pytest.approx([5, 2])
+    others = [20 * x - 300 for x in X]
+    assert features.transform(others) == pytest.approx(features.transform(X), abs=0.05)
+    assert np.isfinite(features.transform([np.full(30, 7.0)])).all()  # nothing to divide by
+    as_they_are = ElasticFeatures(80, rescale=False, random_state=0).fit(X)
+    assert not as_they_are.common_.any()
+    assert np.abs(as_they_are.transform(others) - as_they_are.transform(X)).max() > 0.5
+
+
+def test_series_of_different_sizes_are_not_rescaled(rng):
+    X = normalized(walks(rng, (10, 40)))
+    X[0] *= 1.1
+    features = ElasticFeatures(80, random_state=0).fit(X)
+    assert not features.common_.any()
+    assert np.abs(features.transform(3 * X) - features.transform(X)).max() > 0.1
+    assert not ElasticFeatures(80).fit(X[:1]).common_.any()  # one series has nothing in common
+    assert not ElasticFeatures(80).fit(np.ones((3, 40))).common_[1].any()
+
+
+def test_channels_are_rescaled_one_by_one(rng):
+    X = walks(rng, (10, 2, 40))
+    X[:, 1] = normalized(X[:, 1])
+    features = ElasticFeatures(80, random_state=0).fit(X)
+    assert features.common_[1].tolist() == pytest.approx([0, 1])
+    F = features.transform(X)
+    assert features.transform(X * [[1], [9]]) == pytest.approx(F, abs=0.05)
+    assert np.abs(features.transform(X * [[9], [1]]) - F).max() > 0.1
+
+
 @pytest.mark.parametrize(("channels", "elasticities"), [(1, (1, 2, 3)), (3, (1, 2))])
 def test_features_are_pooled_elastic_inner_products(rng, channels, elasticities):
     """Ragged series, also shorter than a window, and of a single element."""
