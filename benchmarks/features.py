@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import json
 import os
 import time
 import warnings
@@ -34,7 +33,7 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from benchmarks.data import read_set
-from benchmarks.measure import at_least, at_most, describe_machine
+from benchmarks.measure import at_least, at_most, describe_machine, keep, stored
 from warplearn import DTWNeighborsClassifier, ElasticFeatureClassifier, ElasticFeatures
 from warplearn.features.base import DEFAULT_ALPHAS
 from warplearn.features.representations import REPRESENTATIONS
@@ -129,7 +128,7 @@ def compare(options: argparse.Namespace) -> None:
     methods = [m for m in options.methods if _installed(m)]
     for method in set(options.methods) - set(methods):
         print(f"{method} is left out: needs {' and '.join(NEEDS[method])}")
-    rows = _stored(options.results)
+    rows = stored(options.results)
     done = {(row["dataset"], row["method"], row["seed"]) for row in rows}
     cannot = {(row["dataset"], row["method"]) for row in rows if "problem" in row}
     names = options.datasets or _sets("TEST")
@@ -138,23 +137,11 @@ def compare(options: argparse.Namespace) -> None:
             for seed in range(1 if method in SEEDLESS else options.seeds):
                 if (name, method, seed) not in done and (name, method) not in cannot:
                     rows.append(_measure(method, name, seed))
-                    _keep(options.results, rows[-1])
+                    keep(options.results, rows[-1])
                     cannot |= {(name, method)} if "problem" in rows[-1] else set()
         _print_row(name, methods, rows)
         _read.cache_clear()
     _summarize(names, methods, rows)
-
-
-def _stored(file: Path | None) -> list[dict[str, Any]]:
-    if file is None or not file.exists():
-        return []
-    return [json.loads(line) for line in file.read_text("utf-8").splitlines()]
-
-
-def _keep(file: Path | None, row: dict[str, Any]) -> None:
-    if file is not None:
-        with file.open("a", encoding="utf-8") as rows:
-            rows.write(json.dumps(row) + "\n")
 
 
 def _means(rows: list[dict[str, Any]], name: str, method: str) -> tuple[float, float] | None:
@@ -262,7 +249,7 @@ def choose(options: argparse.Namespace) -> None:
     """Two folds, twice, where differences show, and ten folds, nearer to the use."""
     print("mean error in % of cross-validation on the training files: half and nine tenths of the")
     print("series to learn from; all sets, the paper's, others; less the defaults', standard error")
-    rows = _stored(options.results)
+    rows = stored(options.results)
     errors_of = {(row["dataset"], row["candidate"]): row["errors"] for row in rows}
     names = options.datasets or _sets("TRAIN")
     for label in [label for label in CANDIDATES if _installed(label)]:
@@ -270,7 +257,7 @@ def choose(options: argparse.Namespace) -> None:
             if (name, label) not in errors_of:
                 errors_of[name, label] = _cross_validated(name, CANDIDATES[label])
                 row = {"dataset": name, "candidate": label, "errors": errors_of[name, label]}
-                _keep(options.results, row)
+                keep(options.results, row)
         _print_choice(label, names, errors_of)
 
 

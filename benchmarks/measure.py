@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import platform
 import time
 from collections.abc import Callable, Mapping
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -54,6 +56,20 @@ def _cpu_name() -> str:
             return next(line.split(":")[1].strip() for line in lines if "model name" in line)
     except (OSError, StopIteration):
         return platform.processor() or platform.machine()
+
+
+def stored(file: Path | None) -> list[dict[str, Any]]:
+    """Rows of a file, as `keep` has written them."""
+    if file is None or not file.exists():
+        return []
+    return [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+
+
+def keep(file: Path | None, row: dict[str, Any]) -> None:
+    """Append a row to a file."""
+    if file is not None:
+        with file.open("a", encoding="utf-8") as rows:
+            rows.write(json.dumps(row) + "\n")
 
 
 def verdict(label: str, value: float, wanted: str, holds: bool) -> None:

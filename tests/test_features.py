@@ -109,6 +109,42 @@ def test_one_column_is_a_dilated_convolution(rng):
     assert len(seen) == 16  # all kinds were there
 
 
+def normalized(x):
+    return (x - x.mean(axis=-1, keepdims=True)) / x.std(axis=-1, keepdims=True)
+
+
+def test_series_like_normalized_ones_are_rescaled(rng):
+    X = [5 + 2 * normalized(walks(rng, n)) for n in (40, 50, 60, 45)]
+    features = ElasticFeatures(80, random_state=0).fit(X)
+    assert features.common_.ravel() == pytest.approx([5, 2])
+    others = [20 * x - 300 for x in X]
+    assert features.transform(others) == pytest.approx(features.transform(X), abs=0.05)
+    assert np.isfinite(features.transform([np.full(30, 7.0)])).all()  # nothing to divide by
+    as_they_are = ElasticFeatures(80, rescale=False, random_state=0).fit(X)
+    assert not as_they_are.common_.any()
+    assert np.abs(as_they_are.transform(others) - as_they_are.transform(X)).max() > 0.5
+
+
+def test_series_of_different_sizes_are_not_rescaled(rng):
+    X = normalized(walks(rng, (10, 40)))
+    X[0] *= 1.1
+    features = ElasticFeatures(80, random_state=0).fit(X)
+    assert not features.common_.any()
+    assert np.abs(features.transform(3 * X) - features.transform(X)).max() > 0.1
+    assert not ElasticFeatures(80).fit(X[:1]).common_.any()  # one series has nothing in common
+    assert not ElasticFeatures(80).fit(np.ones((3, 40))).common_[1].any()
+
+
+def test_channels_are_rescaled_one_by_one(rng):
+    X = walks(rng, (10, 2, 40))
+    X[:, 1] = normalized(X[:, 1])
+    features = ElasticFeatures(80, random_state=0).fit(X)
+    assert features.common_[1].tolist() == pytest.approx([0, 1])
+    F = features.transform(X)
+    assert features.transform(X * [[1], [9]]) == pytest.approx(F, abs=0.05)
+    assert np.abs(features.transform(X * [[9], [1]]) - F).max() > 0.1
+
+
 @pytest.mark.parametrize(("channels", "elasticities"), [(1, (1, 2, 3)), (3, (1, 2))])
 def test_features_are_pooled_elastic_inner_products(rng, channels, elasticities):
     """Ragged series, also shorter than a window, and of a single element."""
@@ -356,16 +392,45 @@ def test_the_penalty_is_the_best_of_all(rng, shape):
         assert solve(system, alphas, guess).alpha == alphas[best]
 
 
+@pytest.mark.parametrize(("size", "steps"), [(100, 6), (300, 2)])
+def test_a_smaller_penalty_is_good_enough(rng, size, steps):
+    """Of those that are nearly as good; the best one and a few others where they cost time."""
+    F = rng.normal(size=(size, 2 * size))
+    Y = F[:, :1] + rng.normal(size=(size, 1))
+    system, alphas = systems(F, Y, np.ones(size))[0], 2 * size * 10.0 ** np.arange(-4, 3, 0.5)
+    errors = np.array([system.attempt(alpha).error for alpha in alphas])
+    best = int(errors.argmin())
+    assert solve(system, alphas).alpha == alphas[best]
+    for slack in (0.001, 0.1, 0.5):
+        place = alphas.tolist().index(solve(system, alphas, slack=slack).alpha)
+        assert best - steps <= place <= best or steps == 6
+        assert errors[place] <= (1 + slack) * errors[best]
+        assert place in (0, best - 2) or errors[place - 1] > (1 + slack) * errors[best]
+    assert solve(system, alphas, slack=0.5).alpha < alphas[best]
+
+
+def test_dilations_are_weighed_where_series_are_few(rng):
+    X, y = bumps(rng, 257)
+    few = ElasticFeatureClassifier(400, random_state=0).fit(X[:256], y[:256])
+    many = ElasticFeatureClassifier(400, random_state=0).fit(X, y)
+    assert len(many.families_) == 8
+    parts = [name for name in few.families_ if name.startswith("filters, m = 2, smooth, dil")]
+    assert parts == [f"filters, m = 2, smooth, dilation {d}" for d in ("1", "2", "3", "4 to 7")]
+    assert [name for name in few.families_ if "dilation" not in name] == many.families_
+    same = ElasticFeatureClassifier(400, dilations=(1,), random_state=0).fit(X[:50], y[:50])
+    assert same.families_ == many.families_  # nothing to weigh
+
+
 def test_factors_are_a_ridge_regression(rng):
     """Where none of them is held at 0 they are one towards equal factors."""
     predictions, weights = rng.normal(size=(50, 2, 3)), rng.uniform(0.5, 2, 50)
     targets = predictions @ [0.2, 0.7, 0.3] + rng.normal(size=(50, 2))
     root = np.sqrt(weights)[:, None]
     A, b = (root[..., None] * predictions).reshape(-1, 3), (root * targets).ravel()
-    ref = Ridge(0.1 * (b @ b), fit_intercept=False).fit(A, b - A.sum(axis=1) / 3)
+    ref = Ridge(3 / 120 * (b @ b), fit_intercept=False).fit(A, b - A.sum(axis=1) / 3)
     assert combine_factors(predictions, targets, weights) == pytest.approx(ref.coef_ + 1 / 3)
     against = np.stack([targets, -9 * targets], axis=-1)
-    assert combine_factors(against, targets, weights) == pytest.approx([1.05 / 1.1, 0])
+    assert combine_factors(against, targets, weights) == pytest.approx([121 / 122, 0])
     assert combine_factors(-9 * predictions[..., :1], predictions[..., 0], weights).tolist() == [1]
 
 
@@ -380,11 +445,20 @@ def test_classifier_is_a_sum_of_ridge_regressions(rng):
     Y = np.where(y[:, None] == np.arange(3), 1.0, -1.0)
     filters = [features.filter(i) for i in range(96)]
     mean = ref = np.average(Y, axis=0, weights=weights)
-    assert len(model.factors_) == len(model.families_) == 6
+    whole = [name for name in model.families_ if "dilation" not in name]
+    assert len(whole) == 6
+    assert len(model.factors_) == len(model.families_) > 6
     for name, factor in zip(model.families_, model.factors_, strict=True):
-        family = [name == f"filters, m = {f.matrix.shape[1]}, {f.representation}" for f in filters]
+        kind, _, dilations = name.partition(", dilation ")
+        bounds = [int(bound) for bound in (dilations or "1 to 99").split(" to ")]
+        least, most = bounds[0], bounds[-1]
+        family = [
+            kind == f"filters, m = {f.matrix.shape[1]}, {f.representation}"
+            and least <= f.dilation <= most
+            for f in filters
+        ]
         some = F[:, np.repeat(family, 3)]
-        assert some.shape == (40, 96 // 6 * 3)
+        assert some.shape == (40, 96 // 6 * 3) or dilations
         one = Ridge(0.01 * some.shape[1]).fit(some, Y, weights)
         ref = ref + factor * (one.predict(some) - mean)
     assert model.decision_function(X) == pytest.approx(ref, abs=1e-4)
@@ -401,8 +475,11 @@ def test_factors_find_what_matters(rng):
     steps[y == 1] = steps[y == 1, :1] * (-1) ** np.arange(60)
     X = 5 * walks(rng, (80, 60)) + 2 * steps
     model = ElasticFeatureClassifier(400, random_state=0).fit(X, y)
-    _, differences, second, smooth = model.factors_.reshape(2, 4).sum(axis=0)
-    assert [name.split(", ")[-1] for name in model.families_[:4]] == list(model.representations)
+    of = np.array([name.split(", ")[2] for name in model.families_])
+    assert set(of) == set(model.representations)
+    differences, second, smooth = (
+        model.factors_[of == name].sum() for name in model.representations[1:]
+    )
     assert differences + second > 3 * smooth
     small = model.shrink(X, y, 8)  # one group of filters, and one family with it
     assert len(small.factors_) == len(small.families_) == 1
@@ -444,7 +521,7 @@ def test_class_weights_are_sample_weights(rng):
     X, y = bumps(rng, 60)
     kept = (y == 0) | (np.arange(60) < 16)
     X, y = X[kept] + rng.normal(0, 0.5, (kept.sum(), 60)), y[kept]
-    model = ElasticFeatureClassifier(80, random_state=0)
+    model = ElasticFeatureClassifier(80, alphas=(10.0,), random_state=0)
     balanced = clone(model).set_params(class_weight="balanced").fit(X, y)
     weights = len(y) / (2 * np.bincount(y))[y]
     ref = clone(model).fit(X, y, sample_weight=weights)

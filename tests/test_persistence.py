@@ -402,6 +402,9 @@ def test_weights_are_checked(attribute, change, linear, tmp_path):
         ("means_", lambda a: a[:1]),
         ("scales_", put(0, 0.0)),
         ("scales_", put(0, np.inf)),
+        ("common_", lambda a: a[:1]),
+        ("common_", put((1, 0), -1.0)),
+        ("common_", put((0, 0), np.nan)),
     ],
 )  # fmt: skip
 def test_filters_are_checked(attribute, change, features, tmp_path):

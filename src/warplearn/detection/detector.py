@@ -380,9 +380,14 @@ class ElasticDetector(CheckedState, BaseEstimator):
 
 
 def _default_estimator() -> Any:
-    """Few filters, and no second differences, which are mostly noise in a recording."""
+    """Few filters, and no second differences, which are mostly noise in a recording.
+
+    Windows are not rescaled: `normalize` of the detector does that.
+    """
     representations = ("raw", "differences")
-    return ElasticFeatureClassifier(256, representations=representations, random_state=0)
+    return ElasticFeatureClassifier(
+        256, representations=representations, rescale=False, random_state=0
+    )
 
 
 def _durations(

@@ -94,7 +94,8 @@ class ElasticEarlyClassifier(ClassifierMixin, CheckedState, BaseEstimator):
     ----------
     estimator : classifier, optional
         With a `decision_function` that takes shorter series; by default
-        `ElasticFeatureClassifier(500, random_state=0)`.
+        `ElasticFeatureClassifier(500, rescale=False, random_state=0)`.  The beginning
+        of a normalized series is not normalized, so it is not rescaled.
     accuracy : float, optional
         The accuracy that is wanted, by default that of complete series, in cross-validation.
     n_checkpoints : int, default=20
@@ -159,7 +160,7 @@ class ElasticEarlyClassifier(ClassifierMixin, CheckedState, BaseEstimator):
             raise ValueError("y must have at least two series of each class, got a class with one")
         estimator = self.estimator
         if estimator is None:
-            estimator = ElasticFeatureClassifier(500, random_state=0)
+            estimator = ElasticFeatureClassifier(500, rescale=False, random_state=0)
         count = min(int(self.n_checkpoints), series.max_length)
         steps = np.linspace(0, series.max_length, count + 1)[1:]
         self.checkpoints_ = np.unique(np.ceil(steps).astype(np.int64))

@@ -26,6 +26,8 @@ class _Part(NamedTuple):
     groups : array (groups, 10)
         Where representations, channels and weights are is counted within the part.
     kinds, means, scales : arrays (representations, ...)
+    levels, sizes : arrays (representations, channels)
+        Mean and deviation that series are brought to; a deviation of 0 leaves them as they are.
     channels, weights : arrays
     biases : array (groups, 8)
     coefs : list of arrays
@@ -36,6 +38,8 @@ class _Part(NamedTuple):
     kinds: Any
     means: Any
     scales: Any
+    levels: Any
+    sizes: Any
     channels: Any
     weights: Any
     biases: Any
@@ -54,6 +58,7 @@ class _Part(NamedTuple):
         channels = [transformer._channels_of(int(group)) for group in used]
         rows = transformer.groups_[used]
         shapelets = isinstance(transformer, ElasticShapelets)
+        level, size = np.repeat(transformer.common_[:, None], len(transformer._distinct), axis=1)
         poolings = sum(transformer._poolings[name] for name in transformer.poolings)
         groups = np.column_stack([
             rows[:, windows.ROWS],
@@ -70,6 +75,8 @@ class _Part(NamedTuple):
             np.array([list(REPRESENTATIONS).index(name) for name in transformer._distinct]),
             as_float32(transformer.means_, "means_"),
             as_float32(transformer.scales_, "scales_"),
+            as_float32(level, "common_"),
+            as_float32(size, "common_"),
             np.concatenate(channels),
             np.concatenate(weights),
             transformer.biases_[used],
@@ -109,6 +116,8 @@ def feature_program(model: FeatureModel) -> Program:
         Table("kinds", part.kinds.astype(np.int32), "Representations (see model_represent)"),
         Table("means", part.means, "Means (representation, channel)"),
         Table("scales", part.scales, "Deviations"),
+        Table("levels", part.levels, "Means that series are brought to (representation, channel)"),
+        Table("sizes", part.sizes, "Deviations that series are brought to; 0: left as they are"),
         Table("weights", part.weights, "Weights of each group (matrix, row, column, channel)"),
         Table("thresholds", part.biases, "Of the share of outputs above it (group, matrix)"),
         Table("coefs", np.concatenate([each.ravel() for each in part.coefs]),

@@ -17,7 +17,7 @@ from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -144,7 +144,8 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
     intercept_ : array of shape (targets,)
         The constant of each regression.
     families_ : list of str
-        The families that have a regression.
+        The families that have a regression.  With at most 256 series there are also regressions
+        on those filters of a family that have similar dilations.
     factors_ : array of shape (families,)
         Factor of the regression of each family.
     alphas_ : array of shape (families,)
@@ -162,6 +163,9 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
 
     n_shapelets: int | None = None
     alphas: Sequence[float] = DEFAULT_ALPHAS
+
+    # How much greater than the least the squared leave-one-out error may be with a smaller penalty.
+    _slack: ClassVar[float] = 0.0
 
     @abstractmethod
     def _check(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Cases:
@@ -225,8 +229,8 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
             raise ValueError(
                 f"X must have at least two series of positive weight, got n_samples={total.n_cases}"
             )
-        solution = finish(basis, total, self._checked_alphas())
-        self.families_ = [str(family.kind) for family in basis.families]
+        solution = finish(basis, total, self._checked_alphas(), self._slack)
+        self.families_ = solution.names
         self.factors_, self.alphas_ = solution.factors, solution.alphas
         self.coef_, self.intercept_ = solution.coef, solution.intercept
         self.importances_ = solution.importances

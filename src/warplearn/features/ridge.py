@@ -36,7 +36,8 @@ from warplearn.features.representations import Array
 _COLUMNS_PER_BLOCK = 512  # features whose products are added up in float32
 _SMALL = 256  # equations, for which all penalties are tried: their errors may have several minima
 _PROBES = 64  # random vectors for a slope
-_EQUAL_FACTORS_PENALTY = 0.1  # relative to the sum of squared targets
+_STEPS_DOWN = 2  # penalties below the best that are tried with more equations
+_EQUAL_FACTORS_PENALTY = 1 / 120  # for each regression, relative to the sum of squared targets
 
 
 class RidgeFit(NamedTuple):
@@ -231,8 +232,10 @@ class ManyCases:
         return solution
 
 
-def solve(system: System, alphas: Array, guess: float | None = None) -> RidgeFit:
-    """Ridge regression with the penalty of least squared leave-one-out error.
+def solve(
+    system: System, alphas: Array, guess: float | None = None, slack: float = 0.0
+) -> RidgeFit:
+    """Ridge regression with the penalty of least squared leave-one-out error, or a smaller one.
 
     Parameters
     ----------
@@ -241,31 +244,43 @@ def solve(system: System, alphas: Array, guess: float | None = None) -> RidgeFit
         The penalties to choose from.
     guess : float, optional
         Where the search begins.
+    slack : float, default=0
+        Going down from the best penalty, the last one whose error is at most 1 + slack times the
+        least is chosen.  Where penalties cost time, only two smaller ones are tried.
     """
     alphas = np.unique(alphas)
-    best: tuple[float, RidgeFit] | None = None
+    tried: dict[int, Attempt] = {}
+
+    def error(place: int) -> float:
+        if place not in tried:
+            try:
+                tried[place] = system.attempt(float(alphas[place]))
+            except LinAlgError:
+                return np.inf
+        return tried[place].error
 
     def slope(place: int) -> float:
         """The relative change of the error with the logarithm of the penalty."""
-        nonlocal best
-        alpha = float(alphas[place])
-        try:
-            tried = system.attempt(alpha)
-        except LinAlgError:
+        if error(place) == np.inf:
             return -np.inf
-        if best is None or tried.error < best[0]:
-            best = tried.error, RidgeFit(tried.solution, alpha, tried.loo)
-        return alpha * tried.slope / max(tried.error, 1e-300)
+        return float(alphas[place]) * tried[place].slope / max(error(place), 1e-300)
 
-    if system.size <= _SMALL:
+    small = system.size <= _SMALL
+    if small:
         for place in range(len(alphas)):
             slope(place)
     else:
         near = len(alphas) // 2 if guess is None else int(np.abs(np.log(alphas / guess)).argmin())
         descend(slope, len(alphas), near)
-    if best is None:
+    if not tried:
         raise ValueError(f"alphas must be larger for these series, got {alphas.max():g} at most")
-    return best[1]._replace(coef=system.coef(best[1].coef))
+    best = min(tried, key=error)
+    chosen, most = best, (1 + slack) * error(best)
+    lowest = 0 if small else best - _STEPS_DOWN
+    while slack and chosen > max(lowest, 0) and error(chosen - 1) <= most:
+        chosen -= 1
+    fit = tried[chosen]
+    return RidgeFit(system.coef(fit.solution), float(alphas[chosen]), fit.loo)
 
 
 def descend(slope: Callable[[int], float], count: int, start: int) -> None:
@@ -306,11 +321,11 @@ def combine_factors(predictions: Array, targets: Array, weights: Array) -> Array
     Notes
     -----
     Least squares with a ridge penalty on the distance to equal factors, because the cases may be
-    few.
+    few.  The more regressions, the smaller are equal factors, and the stronger is the penalty.
     """
     count = predictions.shape[-1]
     root = np.sqrt(weights)[:, None]
-    strength = np.sqrt(_EQUAL_FACTORS_PENALTY) * np.linalg.norm(root * targets)
+    strength = np.sqrt(_EQUAL_FACTORS_PENALTY * count) * np.linalg.norm(root * targets)
     A = np.vstack([(root[..., None] * predictions).reshape(-1, count), strength * np.eye(count)])
     b = np.concatenate([(root * targets).ravel(), np.full(count, strength / count)])
     factors: Array = nnls(A, b)[0]

@@ -44,6 +44,11 @@ class WindowSettings(CheckedState, BaseEstimator):
         Each entry gets the same number of matrices; an entry given twice gets twice as many.
         Every representation is standardized with the mean and deviation of all its training
         elements, channel by channel.
+    rescale : bool, default=True
+        Whether a series whose mean and deviation are not those of the training series is brought
+        to these, channel by channel, if all training series have the same.  Normalized ones do;
+        then nothing could be learnt about levels and sizes.  If training series differ in them,
+        they are left as they are.
     random_state : int, RandomState or None, default=None
         Source of all random draws.
     n_jobs : int, optional
@@ -57,6 +62,7 @@ class WindowSettings(CheckedState, BaseEstimator):
     dilations: Sequence[int] | None = None
     poolings: Sequence[str]
     representations: Sequence[str]
+    rescale: bool = True
     random_state: Any = None
     n_jobs: int | None = None
     verbose: int = 0

@@ -26,7 +26,13 @@ from warplearn._kernels.drivers import windows
 from warplearn._kernels.drivers.slide import GROUP
 from warplearn._kernels.drivers.windows import Matrices, pooled_outputs
 from warplearn.base import check_array_of, check_fitted_array, check_fitted_count, check_series
-from warplearn.features.representations import REPRESENTATIONS, Array, within
+from warplearn.features.representations import (
+    REPRESENTATIONS,
+    Array,
+    common_scales,
+    rescaled,
+    within,
+)
 from warplearn.features.settings import WindowSettings, check_names, positive_integers
 from warplearn.series.chunks import chunks
 from warplearn.series.collection import SeriesCollection
@@ -90,6 +96,8 @@ class SlidingFeatures(TransformerMixin, WindowSettings, metaclass=ABCMeta):
         The table described in `_kernels.drivers.windows`.
     weights_, biases_, channels_ : arrays
         The arrays that the table refers to.
+    common_ : array of shape (2, channels)
+        Mean and deviation that series are brought to; a deviation of 0 leaves a channel as it is.
     means_, scales_ : arrays of shape (distinct representations, channels)
         What the representations are standardized with.
     n_features_in_, n_channels_in_ : int
@@ -127,6 +135,7 @@ class SlidingFeatures(TransformerMixin, WindowSettings, metaclass=ABCMeta):
         check_scalar(getattr(self, name), name, (int, np.integer), min_val=1, max_val=2**31)
         elasticities = positive_integers(self.elasticities, "elasticities")
         self._check_names()
+        self.common_ = common_scales(X) if self.rescale else np.zeros((2, X.n_channels))
         self.means_, self.scales_ = self._scales(X)
         rng = check_random_state(self.random_state)
         count = -(-getattr(self, name) // GROUP)
@@ -162,7 +171,7 @@ class SlidingFeatures(TransformerMixin, WindowSettings, metaclass=ABCMeta):
         return list(dict.fromkeys(self.representations))
 
     def _represent(self, X: SeriesCollection) -> list[tuple[Array, Array]]:
-        values = X.values.astype(np.float64)
+        values = rescaled(X.values.astype(np.float64), X.lengths, self.common_)
         return [REPRESENTATIONS[name](values, X.lengths) for name in self._distinct]
 
     def standardized(self, X: SeriesCollection) -> Standardized:
@@ -337,6 +346,8 @@ class SlidingFeatures(TransformerMixin, WindowSettings, metaclass=ABCMeta):
         check_fitted_count(self, "n_features_in_")
         n_channels = check_fitted_count(self, "n_channels_in_")
         representations = len(self._distinct)
+        if check_fitted_array(self, "common_", (2, n_channels))[1].min() < 0:
+            raise ValueError("common_ must hold deviations of at least 0")
         shape = (representations, n_channels)
         for name, least in (("means_", -np.inf), ("scales_", 0.0)):
             # Differences of numbers at the limit are beyond it.

@@ -2,15 +2,29 @@
 
 Each family has a ridge regression of its own, and the model is the sum of these regressions with
 non-negative factors.  A family that says little about the targets gets a small factor.
+
+With few cases there are also regressions on the filters of a family that have similar dilations.
+Few cases tell which of many features matter only if these are few, or of one scale.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from warplearn.features.reduction import Basis, Cases, FamilyMoments, Moments, Total, sums_of
+from warplearn._kernels.drivers import windows
+from warplearn.features.reduction import (
+    Basis,
+    Cases,
+    Family,
+    FamilyMoments,
+    Moments,
+    Total,
+    sums_of,
+)
 from warplearn.features.representations import Array
 from warplearn.features.ridge import (
     FewCases,
@@ -25,6 +39,8 @@ from warplearn.features.sliding import Kind
 from warplearn.series.numbers import unit_of
 
 _FEW = 1.15  # cases for each feature, up to which equations of the size of the cases cost less
+_MOST_FOR_SCALES = 256  # cases, up to which there are regressions on similar dilations
+_SCALES = 4  # how many of these, for a family
 
 
 class Solution(NamedTuple):
@@ -37,7 +53,9 @@ class Solution(NamedTuple):
     intercept : array (targets,)
     importances : array (groups,)
         Sums of squared coefficients of the standardized features.
-    factors, alphas : arrays (families,)
+    names : list of str
+        What each regression is on.
+    factors, alphas : arrays (regressions,)
         The factor of each regression; its penalty, relative to the number of features.
     loo : array (cases, targets)
         Leave-one-out predictions for the sample.
@@ -46,6 +64,7 @@ class Solution(NamedTuple):
     coef: Array
     intercept: Array
     importances: Array
+    names: list[str]
     factors: Array
     alphas: Array
     loo: Array
@@ -66,8 +85,29 @@ class Everything(NamedTuple):
         return cls(*(a + b for a, b in zip(mine, others, strict=True)))
 
 
-def finish(basis: Basis, total: Total, alphas: Array) -> Solution:
+class Regression(NamedTuple):
+    """One of the regressions of the sum.
+
+    Attributes
+    ----------
+    name : str
+    family : int
+        Where its features are.
+    columns : array of int
+        Which of those of the family they are.
+    fit : RidgeFit
+    """
+
+    name: str
+    family: int
+    columns: NDArray[np.int64]
+    fit: RidgeFit
+
+
+def finish(basis: Basis, total: Total, alphas: Array, slack: float = 0.0) -> Solution:
     """Fit a ridge regression to each family of features, and add them up.
+
+    With few cases there are further ones for filters of similar dilations.
 
     Parameters
     ----------
@@ -75,13 +115,15 @@ def finish(basis: Basis, total: Total, alphas: Array) -> Solution:
     total : Total
     alphas : array
         Penalties to choose from, relative to the number of features.
+    slack : float, default=0
+        As for `solve`.
     """
     unit = unit_of(total.sample.Y)  # regressions are solved in float32 in part
     sample, _, moments = total.in_units(unit)
     everything = Everything.of(sample, moments)
     mean = everything.targets / everything.weight
     targets, standards = sample.Y - mean, []
-    fits: list[RidgeFit] = []
+    regressions: list[Regression] = []
     guesses: dict[Kind, float] = {}  # penalties of families that differ in elasticity only
     for place, features in enumerate(basis.of_families(sample.series)):
         family, n_features = basis.families[place], features.shape[1]
@@ -91,22 +133,49 @@ def finish(basis: Basis, total: Total, alphas: Array) -> Solution:
         else:
             others = None if moments is None else moments.families[place]
             system, standard = many_cases(features, sample, others, everything, least)
-        guess = guesses.get(like, fits[-1].alpha if fits else None)
-        fits.append(solve(system, alphas * n_features, guess))
+        guess = guesses.get(like, regressions[-1].fit.alpha if regressions else None)
+        fit = solve(system, alphas * n_features, guess, slack)
+        regressions.append(Regression(str(family.kind), place, np.arange(n_features), fit))
         standards.append(standard)
-        guesses[like] = fits[-1].alpha
-    predictions = np.stack([targets - fit.loo for fit in fits], axis=-1)
+        guesses[like] = fit.alpha
+        if everything.n_cases > _MOST_FOR_SCALES:
+            continue
+        for name, columns in _similar_dilations(basis, family):
+            part = FewCases(features[:, columns], targets, sample.weights)
+            fit = solve(part, alphas * len(columns), None, slack)
+            regressions.append(Regression(f"{family.kind}, {name}", place, columns, fit))
+    predictions = np.stack([targets - each.fit.loo for each in regressions], axis=-1)
     factors = combine_factors(predictions, targets, sample.weights)
-    scaled = [factor * fit.coef for factor, fit in zip(factors, fits, strict=True)]
+    scaled = [np.zeros((len(family.shift), targets.shape[1])) for family in basis.families]
+    for factor, (_, place, columns, fit) in zip(factors, regressions, strict=True):
+        scaled[place][columns] += factor * fit.coef
     coef, intercept = _sum_of(basis, scaled, standards)
     return Solution(
         unit * coef,
         unit * (mean + intercept),
         unit**2 * _importances(basis, scaled),
+        [each.name for each in regressions],
         factors,
-        np.array([fit.alpha / len(fit.coef) for fit in fits]),
+        np.array([each.fit.alpha / len(each.columns) for each in regressions]),
         unit * (mean + predictions @ factors),
     )
+
+
+def _similar_dilations(basis: Basis, family: Family) -> Iterator[tuple[str, NDArray[np.int64]]]:
+    """Features of a family by dilation, in up to four parts of about the same size."""
+    table = basis.transformers[family.transformer].groups_
+    dilations = table[family.groups, windows.DILATION]
+    _, of, counts = np.unique(dilations, return_inverse=True, return_counts=True)
+    middle = (counts.cumsum() - counts / 2) / len(dilations)
+    parts = (_SCALES * middle).astype(np.int64)[of]
+    if len(np.unique(parts)) == 1:
+        return
+    per_group = len(family.columns) // len(family.groups)
+    for part in np.unique(parts):
+        members = np.flatnonzero(parts == part)
+        columns = (members[:, None] * per_group + np.arange(per_group)).ravel()
+        least, most = int(dilations[members].min()), int(dilations[members].max())
+        yield f"dilation {least}" + f" to {most}" * (most > least), columns
 
 
 def few_cases(

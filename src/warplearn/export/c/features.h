@@ -32,6 +32,30 @@ static inline int32_t model_differences(float *x, int32_t length)
     return t > 0 ? t : 1;
 }
 
+/* What brings a channel to the mean and deviation of the training series, if these have common ones:
+   a sample x becomes x * scale + shift. */
+static inline void model_rescale(const model_stream *s, int representation, int c, float *scale,
+                                 float *shift)
+{
+    const float mean = model_levels[representation * MODEL_CHANNELS + c];
+    const float deviation = model_sizes[representation * MODEL_CHANNELS + c];
+    float own = 0, squares = 0;
+    int32_t t;
+    *scale = 1;
+    *shift = 0;
+    if (!(deviation > 0))
+        return;
+    for (t = 0; t < s->samples; ++t)
+        own += s->series[t * MODEL_CHANNELS + c];
+    own /= (float)s->samples;
+    for (t = 0; t < s->samples; ++t) {
+        const float off = s->series[t * MODEL_CHANNELS + c] - own;
+        squares += off * off;
+    }
+    *scale = squares > 0 ? deviation / sqrtf(squares / (float)s->samples) : 0;
+    *shift = mean - own * *scale;
+}
+
 /* One channel of a series as filters and shapelets see it; returns its length. The representations are
    0 the series, 1 its differences, 2 second differences, 3 moving averages of nine samples. */
 static inline int32_t model_represent(const model_stream *s, int representation, int c, float *x)
@@ -41,13 +65,15 @@ static inline int32_t model_represent(const model_stream *s, int representation,
     const float mean = model_means[representation * MODEL_CHANNELS + c];
     const float scale = model_scales[representation * MODEL_CHANNELS + c];
     int32_t length = s->samples, t, i;
+    float factor, shift;
+    model_rescale(s, representation, c, &factor, &shift);
     for (t = 0; t < length; ++t) {
         const int32_t from = t > reach ? t - reach : 0;
         const int32_t to = t + reach < length ? t + reach : length - 1;
         float sum = 0;
         for (i = from; i <= to; ++i)
             sum += s->series[i * MODEL_CHANNELS + c];
-        x[t] = sum / (float)(to - from + 1);
+        x[t] = sum / (float)(to - from + 1) * factor + shift;
     }
     if (kind == 1 || kind == 2)
         length = model_differences(x, length);
