@@ -138,7 +138,7 @@ def finish(basis: Basis, total: Total, alphas: Array, slack: float = 0.0) -> Sol
         regressions.append(Regression(str(family.kind), place, np.arange(n_features), fit))
         standards.append(standard)
         guesses[like] = fit.alpha
-        if everything.n_cases > _MOST_FOR_SCALES:
+        if moments is not None or everything.n_cases > _MOST_FOR_SCALES:
             continue
         for name, columns in _similar_dilations(basis, family):
             part = FewCases(features[:, columns], targets, sample.weights)
