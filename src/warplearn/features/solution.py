@@ -128,13 +128,15 @@ def finish(basis: Basis, total: Total, alphas: Array, slack: float = 0.0) -> Sol
     for place, features in enumerate(basis.of_families(sample.series)):
         family, n_features = basis.families[place], features.shape[1]
         least, like = family.least_scale, family.kind._replace(columns=0)
-        if moments is None and len(features) <= _FEW * n_features:
+        few = moments is None and len(features) <= _FEW * n_features
+        if few:
             system, standard = few_cases(features, targets, sample.weights, least)
         else:
             others = None if moments is None else moments.families[place]
             system, standard = many_cases(features, sample, others, everything, least)
         guess = guesses.get(like, regressions[-1].fit.alpha if regressions else None)
-        fit = solve(system, alphas * n_features, guess, slack)
+        # Smaller penalties would enlarge the rounding errors of sums over many cases.
+        fit = solve(system, alphas * n_features, guess, slack if few else 0.0)
         regressions.append(Regression(str(family.kind), place, np.arange(n_features), fit))
         standards.append(standard)
         guesses[like] = fit.alpha
