@@ -392,7 +392,7 @@ def test_the_penalty_is_the_best_of_all(rng, shape):
         assert solve(system, alphas, guess).alpha == alphas[best]
 
 
-@pytest.mark.parametrize(("size", "steps"), [(100, 6), (300, 2)])
+@pytest.mark.parametrize(("size", "steps"), [(100, 14), (300, 2)])
 def test_a_smaller_penalty_is_good_enough(rng, size, steps):
     """Of those that are nearly as good; the best one and a few others where they cost time."""
     F = rng.normal(size=(size, 2 * size))
@@ -403,9 +403,10 @@ def test_a_smaller_penalty_is_good_enough(rng, size, steps):
     assert solve(system, alphas).alpha == alphas[best]
     for slack in (0.001, 0.1, 0.5):
         place = alphas.tolist().index(solve(system, alphas, slack=slack).alpha)
-        assert best - steps <= place <= best or steps == 6
+        assert max(best - steps, 0) <= place <= best
         assert errors[place] <= (1 + slack) * errors[best]
-        assert place in (0, best - 2) or errors[place - 1] > (1 + slack) * errors[best]
+        last = max(best - steps, 0)
+        assert place == last or errors[place - 1] > (1 + slack) * errors[best]
     assert solve(system, alphas, slack=0.5).alpha < alphas[best]
 
 

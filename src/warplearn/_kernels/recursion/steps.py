@@ -199,7 +199,9 @@ def _packed(builder, kind, best, above, diagonal):
     """The bits of two masks, 32 from each two registers of both.
 
     The larger of two numbers is compared with one of them, bit by bit: integers are compared beside
-    the arithmetic, which keeps the units for floating-point numbers busy.
+    the arithmetic, which keeps the units for floating-point numbers busy.  Equal numbers have equal
+    bits here, but for 0 and -0, of which the second comes from an underflow only: such a tie may
+    prefer another way.
     """
     width = kind.dtype.bitwidth
     integers = ir.VectorType(ir.IntType(width), kind.lanes)
