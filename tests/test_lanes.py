@@ -32,6 +32,7 @@ from warplearn._kernels.simd.vector import (
     add_to_matrix,
     add_to_series,
     exponential,
+    largest_lane,
     like,
     load,
     matrix_at,
@@ -70,6 +71,7 @@ def _operate(lanes, a, b, out):
     store(out, 14 * n, where(x <= y, one, zero))
     store(out, 15 * n, where(x == y, one, zero))
     store(out, 16 * n, splat(lanes, a[3]))
+    store(out, 17 * n, splat(lanes, largest_lane(y)))
 
 
 REFERENCES = {
@@ -90,6 +92,7 @@ REFERENCES = {
     "less or equal": lambda a, b: a <= b,
     "equal": lambda a, b: a == b,
     "splat": lambda a, b: np.full_like(a, a[3]),
+    "largest lane": lambda a, b: np.full_like(b, b.max()),
 }
 
 

@@ -19,6 +19,7 @@ from warplearn import (
     SeriesCollection,
     elastic_distance,
 )
+from warplearn._kernels.drivers import windows
 from warplearn.base import SHORTER_SERIES_ARE_VALID
 
 ALL = ("share", "min", "place", "wins", "losses")
@@ -71,6 +72,18 @@ def test_features_are_pooled_elastic_distances(rng, channels, elasticities):
                 others = np.delete(table, i - first, axis=0)
                 assert wins <= (row <= others.min(axis=0) + 1e-3).mean() + 1e-6
                 assert losses <= (row >= others.max(axis=0) - 1e-3).mean() + 1e-6
+
+
+@pytest.mark.parametrize("channels", [1, 2])
+def test_windows_that_do_not_fit_the_cache(rng, monkeypatch, channels):
+    """They are copied a part at a time."""
+    X = walks(rng, (4, channels, 90))
+    transformer = ElasticShapelets(
+        64, lengths=(5, 9), normalize=(True, False), poolings=ALL, random_state=0
+    ).fit(X)
+    at_once = transformer.transform(X)
+    monkeypatch.setattr(windows, "_MOST_COPIES", 9 * 40)
+    np.testing.assert_array_equal(transformer.transform(X), at_once)
 
 
 def test_shapelets_are_subsequences(rng):

@@ -14,7 +14,15 @@ import numpy as np
 from warplearn._kernels.drivers.slide import GROUP
 from warplearn._kernels.simd.compiling import inlined, inner
 from warplearn._kernels.simd.constants import value_of
-from warplearn._kernels.simd.vector import load, maximum, splat, store, total, where
+from warplearn._kernels.simd.vector import (
+    largest_lane,
+    load,
+    maximum,
+    splat,
+    store,
+    total,
+    where,
+)
 
 # In the order of the features of a matrix.
 SHARE, MAXIMUM, PLACE, WINS, LOSSES = (1 << i for i in range(5))
@@ -24,13 +32,12 @@ class Extremes(NamedTuple):
     """What pooling works with.
 
     The largest and the smallest output of a group at each position; the numbers 0, 1, ... of the
-    lanes; two vectors of scratch.
+    lanes.
     """
 
     best: Any
     worst: Any
     lane_numbers: Any
-    scratch: Any
 
 
 @inner
@@ -47,20 +54,6 @@ def find_extremes(lanes, outputs, stride, positions, extremes):
         store(worst, p, smallest)
     for p in range(positions, (positions + count - 1) // count * count):
         best[p] = worst[p] = np.nan
-
-
-@inlined
-def _largest_of(lanes, vector, places, scratch):
-    """The largest number of a vector, and the first of its places."""
-    count = value_of(lanes)
-    store(scratch, 0, vector)
-    store(scratch, count, places)
-    greatest, place = scratch[0], scratch[count]
-    for lane in range(1, count):
-        value, at = scratch[lane], scratch[count + lane]
-        if value > greatest or (value == greatest and at < place):
-            greatest, place = value, at
-    return greatest, place
 
 
 @inlined
@@ -93,14 +86,15 @@ def pool(plan, outputs, at, positions, bias, elements, extremes, features, place
         features[place] = total(above) / size
         place += 1
     if wanted & (MAXIMUM | PLACE):
-        greatest, index = _largest_of(lanes, largest, where_largest, extremes.scratch)
+        greatest = largest_lane(largest)
+        earliest = where(largest == greatest, -where_largest, splat(lanes, number(-np.inf)))
         if wanted & MAXIMUM:
             if value_of(plan.shapelets):
                 greatest = math.sqrt(-greatest / number(elements))  # the smallest distance
             features[place] = greatest
             place += 1
         if wanted & PLACE:
-            features[place] = index / size
+            features[place] = -largest_lane(earliest) / size
             place += 1
     if wanted & WINS:
         features[place] = total(wins) / size

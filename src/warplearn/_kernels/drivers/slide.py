@@ -8,7 +8,7 @@ compiler.  An element is loaded once for four grids, which also make four indepe
 operations.
 
 There are two local scores.  A *filter* has the product x_i w_ij.  A *shapelet* has the negated
-squared difference -(x_i - w_ij)^2, where x_i can be normalized within its window.
+squared difference -(x_i - w_ij)^2; windows can be normalized before (`normalize`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from warplearn._kernels.simd.compiling import inner
-from warplearn._kernels.simd.constants import Static, constants, value_of
+from warplearn._kernels.simd.constants import Static, constants
 from warplearn._kernels.simd.vector import (
     FUSE,
     address_of,
@@ -57,11 +57,7 @@ class Plan(NamedTuple):
 
 
 class Window(NamedTuple):
-    """Elements x[at], x[at + step], ... of some rows, in channels that begin at `channels[c]`.
-
-    Elements of channel c are normalized by a vector `shifts[c]` and a vector `scales[c]`; filters
-    do without.
-    """
+    """Elements x[at], x[at + step], ... of some rows, in channels that begin at `channels[c]`."""
 
     x: Any
     at: int
@@ -69,8 +65,6 @@ class Window(NamedTuple):
     rows: int
     channels: Any
     n_channels: int
-    shifts: Any
-    scales: Any
 
 
 class Target(NamedTuple):
@@ -100,22 +94,12 @@ class _SlideCode:
     def address(self, kind, array, index, pointee):
         return address_of(self.context, self.builder, kind, array, index, pointee)
 
-    def vector(self, kind, array, index):
-        """A vector of an array, not aligned."""
-        return self.builder.load(self.address(kind, array, index, self.start.type), align=4)
-
     def elements(self, channel):
-        """The elements of a channel in the current row, those of shapelets normalized."""
+        """The elements of a channel in the current row, which need not be aligned."""
         builder, kinds, window = self.builder, self.kinds, self.window
         place = self.address(kinds.channels, window.channels, channel, channel.type)
         index = builder.add(builder.load(place), builder.load(self.element))
-        xi = self.vector(kinds.x, window.x, index)
-        if not self.plan.shapelets.value:
-            return xi
-        at = builder.mul(channel, channel.type(xi.type.count))
-        shift = self.vector(kinds.shifts, window.shifts, at)
-        scale = self.vector(kinds.scales, window.scales, at)
-        return builder.fmul(builder.fsub(xi, shift), scale)
+        return builder.load(self.address(kinds.x, window.x, index, self.start.type), align=4)
 
     def score(self, xi, wij):
         """The local score of a cell, of one channel."""
@@ -206,24 +190,29 @@ def slide(typingctx, plan, start, window, weights, first, target):
 
 
 @inner
-def normalize(plan, window, normalized):
-    """Fill in shifts and scales: mean and deviation of each window, or 0 and 1 if not so asked."""
-    lanes, count, x = plan.lanes, value_of(plan.lanes), window.x
-    channels, shifts, scales = window.channels, window.shifts, window.scales
+def normalize(plan, window, normalized, target):
+    """Copy windows to a target, where they are normalized by mean and deviation if so asked.
+
+    The target is a window too: its `step` is a vector, and its channels are `rows` steps long.
+    """
+    lanes, x, rows = plan.lanes, window.x, window.rows
     number = x.dtype.type
     one = splat(lanes, number(1))
     for c in range(window.n_channels):
         mean = splat(lanes, number(0))
         scale = one
+        first = window.channels[c] + window.at
         if normalized:
-            first = channels[c] + window.at
-            for i in range(window.rows):
+            for i in range(rows):
                 mean = mean + load(lanes, x, first + i * window.step)
-            mean = mean / number(window.rows)
+            mean = mean / number(rows)
             squares = splat(lanes, number(0))
-            for i in range(window.rows):
+            for i in range(rows):
                 difference = load(lanes, x, first + i * window.step) - mean
                 squares = squares + difference * difference
-            scale = one / root(squares / number(window.rows) + number(LEAST_VARIANCE))
-        store(shifts, c * count, mean)
-        store(scales, c * count, scale)
+            scale = one / root(squares / number(rows) + number(LEAST_VARIANCE))
+        target.channels[c] = c * rows * target.step
+        begin = target.channels[c] + target.at
+        for i in range(rows):
+            element = load(lanes, x, first + i * window.step)
+            store(target.x, begin + i * target.step, (element - mean) * scale)

@@ -21,8 +21,8 @@ from warplearn._kernels.drivers.pooling import LOSSES, WINS, Extremes, find_extr
 from warplearn._kernels.drivers.slide import GROUP, HALF, Plan, Target, Window, normalize, slide
 from warplearn._kernels.simd.arrays import empty, fill, flat
 from warplearn._kernels.simd.compiling import entry, inlined, inner, parallel_entry
-from warplearn._kernels.simd.constants import Static, value_of, when
-from warplearn._kernels.simd.numbers import greater
+from warplearn._kernels.simd.constants import ONE, ZERO, Static, value_of, when
+from warplearn._kernels.simd.numbers import greater, lesser
 from warplearn._kernels.simd.target import register_lanes
 from warplearn._kernels.simd.threads import in_threads, thread_count
 from warplearn._kernels.simd.vector import load
@@ -32,6 +32,8 @@ COLUMNS = 8
 (
     ROWS, DILATION, PADDING, NORMALIZED, REPRESENTATION, CHANNELS_FROM, CHANNELS_TO, WEIGHTS_FROM,
 ) = range(COLUMNS)  # fmt: skip
+
+_MOST_COPIES = 2**17  # numbers, half a megabyte: they stay in the cache
 
 
 class Group(NamedTuple):
@@ -55,9 +57,13 @@ class Series(NamedTuple):
 
 
 class Groups(NamedTuple):
-    """The table of groups, the channels and weights of all of them, and a bias for each matrix."""
+    """The table of groups, in which order they are computed, and what all of them have.
+
+    That is channels, weights, and a bias for each matrix.
+    """
 
     table: Any
+    order: Any
     picked: Any
     weights: Any
     biases: Any
@@ -94,19 +100,24 @@ class Matrices(NamedTuple):
     def in_memory_order(self) -> Groups:
         """What kernels take."""
         table = np.ascontiguousarray(self.groups)
-        return Groups(table, flat(self.picked), flat(self.weights), flat(self.biases))
+        order = np.arange(len(table))
+        if self.shapelets:  # those that read the same windows stand together
+            channel = self.picked[table[:, CHANNELS_FROM]]
+            order = np.lexsort([channel, *table[:, :CHANNELS_FROM].T])
+        return Groups(table, order, flat(self.picked), flat(self.weights), flat(self.biases))
 
 
 class Geometry(NamedTuple):
     """How work space is laid out.
 
     `margin` zeros stand before a series, series are `stride` apart, and there are at most
-    `positions` windows.
+    `positions` windows, of which `copies` elements are kept at most.
     """
 
     margin: int
     stride: int
     positions: int
+    copies: int
 
 
 class Features(NamedTuple):
@@ -134,15 +145,15 @@ class _Room(NamedTuple):
 
     One series with its margins; 0 for lanes that count, followed by minus infinity; the outputs of
     a group, of which those of a matrix are `positions` apart; where channels begin in `series`;
-    how windows are normalized.
+    windows that are normalized, and where channels begin in these.
     """
 
     series: Any
     starts: Any
     outputs: Any
     channels: Any
-    shifts: Any
-    scales: Any
+    windows: Any
+    own_channels: Any
 
 
 @inlined
@@ -180,28 +191,78 @@ def _spread_out(series, case, geometry, room):
 
 
 @inner
-def _outputs(plan, group, groups, n_channels, geometry, room, positions):
-    """The scores of all windows for each matrix of a group."""
-    lanes, count = plan.lanes, value_of(plan.lanes)
-    starts, outputs, channels = room.starts, room.outputs, room.channels
-    several = group.channels_to - group.channels_from
+def _other_windows(a, b, picked):
+    """Whether two groups read other windows of a series."""
+    shape, another = (a.rows, a.dilation, a.padding), (b.rows, b.dilation, b.padding)
+    kind, other_kind = (a.normalized, a.representation), (b.normalized, b.representation)
+    size = a.channels_to - a.channels_from
+    if shape != another or kind != other_kind or size != b.channels_to - b.channels_from:
+        return True
+    for c in range(size):
+        if picked[a.channels_from + c] != picked[b.channels_from + c]:
+            return True
+    return False
+
+
+@inner
+def _copy(plan, series, normalized, first, stop, copies):
+    """Copy the windows at positions `first`, ..., normalized if so asked."""
+    rows, several = series.rows, series.n_channels
+    for p in range(first, stop, value_of(plan.lanes)):
+        at, place = series.at + p, (p - first) * rows * several
+        source = Window(series.x, at, series.step, rows, series.channels, several)
+        target = Window(copies.x, place, copies.step, rows, copies.channels, several)
+        normalize(plan, source, normalized, target)
+
+
+@inner
+def _score(plan, window, per_position, first, stop, positions, group, groups, geometry, room):
+    """The scores of the windows at positions `first`, ... for each matrix of a group.
+
+    The window at `first` is given; the next ones begin `per_position` numbers further.
+    """
+    lanes, count, half, stride = (
+        plan.lanes,
+        value_of(plan.lanes),
+        value_of(HALF),
+        geometry.positions,
+    )
+    rows, several = window.rows, window.n_channels
+    half_weights = rows * several * value_of(plan.columns) * half
+    for p in range(first, stop, count):
+        start = load(lanes, room.starts, greater(0, count - (positions - p)))
+        at = window.at + (p - first) * per_position
+        here = Window(window.x, at, window.step, rows, window.channels, several)
+        for h in range(2):
+            target = Target(room.outputs, h * half * stride + p, stride)
+            weights_from = group.weights_from + h * half_weights
+            slide(plan, start, here, groups.weights, weights_from, target)
+
+
+@inner
+def _outputs(plan, group, groups, n_channels, geometry, room, positions, fresh):
+    """The scores of all windows for each matrix of a group.
+
+    Windows that meet shapelets are copies.  If there is room for those of the whole series, groups
+    that read the same ones find them there; only the first of these is `fresh`.
+    """
+    rows, several = group.rows, group.channels_to - group.channels_from
     for c in range(several):
         channel = groups.picked[group.channels_from + c]
-        channels[c] = (group.representation * n_channels + channel) * geometry.stride
-    half_weights = group.rows * several * value_of(plan.columns) * value_of(HALF)
+        room.channels[c] = (group.representation * n_channels + channel) * geometry.stride
     begin = geometry.margin - group.padding
-    for p in range(0, positions, count):
-        start = load(lanes, starts, greater(0, count - (positions - p)))
-        window = Window(
-            room.series, begin + p, group.dilation, group.rows, channels, several,
-            room.shifts, room.scales,
-        )  # fmt: skip
-        when(plan.shapelets, normalize, plan, window, group.normalized)
-        for h in range(2):
-            at = h * value_of(HALF) * geometry.positions + p
-            target = Target(outputs, at, geometry.positions)
-            first = group.weights_from + h * half_weights
-            slide(plan, start, window, groups.weights, first, target)
+    series = Window(room.series, begin, group.dilation, rows, room.channels, several)
+    if not value_of(plan.shapelets):
+        _score(plan, series, ONE, ZERO, positions, positions, group, groups, geometry, room)
+        return
+    count, size = value_of(plan.lanes), rows * several
+    copies = Window(room.windows, ZERO, count, rows, room.own_channels, several)
+    most = len(room.windows) // (size * count) * count
+    for first in range(0, positions, most):
+        stop = lesser(positions, first + most)
+        if fresh or most < positions:
+            when(plan.shapelets, _copy, plan, series, group.normalized, first, stop, copies)
+        _score(plan, copies, size, first, stop, positions, group, groups, geometry, room)
 
 
 @inner
@@ -215,8 +276,8 @@ def _room(lanes, geometry, values):
         starts,
         empty(GROUP * geometry.positions, values),
         empty(values.shape[2], np.int64),
-        empty(values.shape[2] * count, values),
-        empty(values.shape[2] * count, values),
+        empty(geometry.copies, values),
+        empty(values.shape[2], np.int64),
     )
 
 
@@ -227,7 +288,7 @@ def _extremes(lanes, geometry, values):
     for lane in range(count):
         lane_numbers[lane] = lane
     best, worst = empty(geometry.positions, values), empty(geometry.positions, values)
-    return Extremes(best, worst, lane_numbers, empty(2 * count, values))
+    return Extremes(best, worst, lane_numbers)
 
 
 @inner
@@ -273,12 +334,15 @@ def _slide_task(plan, geometry, series, groups, features, sample, task, tasks):
     sampling = len(sample.cases) > 0
     for case in range(task, len(values), tasks):
         _spread_out(series, case, geometry, room)
-        for i in range(len(groups.table)):
+        last = -1
+        for i in groups.order:
             if sampling and not _is_sampled(sample, i, case):
                 continue
-            group = _group_of(groups.table, i)
+            group, before = _group_of(groups.table, i), _group_of(groups.table, greater(0, last))
+            fresh = last < 0 or _other_windows(group, before, groups.picked)
+            last = i
             positions = _positions(group, lengths[case, group.representation])
-            _outputs(plan, group, groups, values.shape[2], geometry, room, positions)
+            _outputs(plan, group, groups, values.shape[2], geometry, room, positions, fresh)
             if sampling:
                 _keep(sample, i, case, room.outputs, stride, positions)
             else:
@@ -338,7 +402,11 @@ def _geometry(matrices: Matrices, time: int) -> Geometry:
     margin = int(groups[:, PADDING].max())
     stride = margin + time + int(spans.max()) + 2 * lanes
     positions = time + 2 * margin + 1
-    return Geometry(margin, stride, -(-positions // lanes) * lanes + lanes)
+    positions = -(-positions // lanes) * lanes + lanes
+    n_channels = groups[:, CHANNELS_TO] - groups[:, CHANNELS_FROM]
+    size = int((groups[:, ROWS] * n_channels).max()) if matrices.shapelets else 0
+    copies = max(lanes * size, min(positions * size, _MOST_COPIES))
+    return Geometry(margin, stride, positions, copies)
 
 
 def _slide(

@@ -28,9 +28,10 @@ from warplearn._kernels.simd.compiling import INLINED
 
 Class = TypeVar("Class", bound=type)
 
-# The integer 0 where a variable starts with it and is then given to a function: from a literal
-# Numba first compiles the function for that literal.
+# The integers 0 and 1 where a variable starts with them and is then given to a function: from a
+# literal Numba first compiles the function for that literal.
 ZERO: Any = np.int64(0)
+ONE: Any = np.int64(1)
 
 
 class Static:

@@ -113,12 +113,12 @@ def fields_of(builder, kind, value):
     return kind.instance_class(*kind.types), kind.instance_class(*values)
 
 
-def _total(builder, vec):
-    """Halves added pairwise: the order of the sum is the same on every CPU."""
+def _reduced(builder, vec, combine):
+    """Halves combined pairwise: the order of a sum is the same on every CPU."""
     width = vec.type.count
     while width > 1:
         width //= 2
-        vec = builder.fadd(part_of(builder, vec, 0, width), part_of(builder, vec, width, width))
+        vec = combine(part_of(builder, vec, 0, width), part_of(builder, vec, width, width))
     return builder.extract_element(vec, _INT32(0))
 
 
@@ -270,7 +270,7 @@ def _adder(bit):
             if role.value & bit:
                 index = builder.mul(index, index.type(vec.lanes))
             else:
-                vector = _total(builder, vector)
+                vector = _reduced(builder, vector, builder.fadd)
             address = address_of(context, builder, array, value, index, vector.type)
             increased = builder.fadd(builder.load(address, align=align), vector)
             builder.store(increased, address, align=align)
@@ -397,7 +397,17 @@ def total(typingctx, a):
     """The sum over the lanes."""
 
     def codegen(context, builder, sig, args):
-        return _total(builder, args[0])
+        return _reduced(builder, args[0], builder.fadd)
+
+    return a.dtype(a), codegen
+
+
+@intrinsic
+def largest_lane(typingctx, a):
+    """The largest number of the lanes."""
+
+    def codegen(context, builder, sig, args):
+        return _reduced(builder, args[0], lambda left, right: larger_of(builder, left, right))
 
     return a.dtype(a), codegen
 
