@@ -27,6 +27,7 @@ from warplearn.features.ridge import (
     FewCases,
     ManyCases,
     Standards,
+    VeryFewCases,
     combine_factors,
     descend,
     solve,
@@ -321,7 +322,7 @@ def standardized(F, weights):
 
 
 def systems(F, Y, weights):
-    """The equations of a regression in both forms."""
+    """The equations of a regression in all forms."""
     Z, targets = standardized(F, weights), Y - np.average(Y, axis=0, weights=weights)
     exact = Z.astype(float)
     gram = np.asfortranarray(exact.T @ (weights[:, None] * exact))
@@ -329,11 +330,12 @@ def systems(F, Y, weights):
     return (
         FewCases(Z, targets, weights),
         ManyCases(gram, products, Z, targets, weights, weights.sum()),
+        VeryFewCases(Z, targets, weights),
     )
 
 
 @pytest.mark.parametrize("shape", [(30, 200), (40, 12)])
-@pytest.mark.parametrize("form", [0, 1])
+@pytest.mark.parametrize("form", [0, 1, 2])
 def test_ridge_is_that_of_sklearn(rng, shape, form):
     F = rng.normal(size=shape) * rng.uniform(0.1, 10, shape[1])
     F[:, 3] = 2.5  # constant

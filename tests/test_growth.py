@@ -21,7 +21,7 @@ from warplearn.features.reduction import (
     sampled,
 )
 from warplearn.features.ridge import solve
-from warplearn.features.solution import Everything, few_cases, finish, many_cases
+from warplearn.features.solution import Everything, all_at_hand, finish, many_cases
 
 ALPHAS = np.array(base.DEFAULT_ALPHAS)
 
@@ -89,7 +89,7 @@ def test_both_ways_to_solve_agree(rng, count):
     everything = Everything.of(cases, None)
     targets = cases.Y - everything.targets / everything.weight
     for features in basis.of_families(cases.series):
-        few, standards = few_cases(features.copy(), targets, cases.weights)
+        few, standards = all_at_hand(features.copy(), targets, cases.weights)
         many, same = many_cases(features.copy(), cases, None, everything)
         assert same.mean == pytest.approx(standards.mean, abs=1e-6)
         assert same.scale == pytest.approx(standards.scale, rel=1e-4)

@@ -4,8 +4,8 @@ The normal equations are solved for a penalty by a Cholesky factorization, of th
 number of cases or of the number of features, whichever costs less.  Leave-one-out predictions
 follow from the same factor without refitting.  The penalty with the least squared leave-one-out
 error is searched between penalties where the error falls and where it rises with the penalty, so
-that few of them are tried, often two.
-
+that few of them are tried, often two.  With very few cases all are tried, after a decomposition
+into eigenvectors.
 
 Let Z be the standardized features and T the centred targets, each row times the root of its
 weight.  With penalty a, the fitted targets are H T, where H = Z (Z'Z + aI)^-1 Z', which is
@@ -27,6 +27,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.linalg import LinAlgError
+from scipy.linalg import eigh
 from scipy.linalg.blas import dsyr, ssyrk, strsm
 from scipy.linalg.lapack import dpotrf, dpotrs, strtri
 from scipy.optimize import nnls
@@ -70,7 +71,7 @@ class Attempt(NamedTuple):
     error : float
         Their weighted sum of squares.
     slope : float
-        The derivative of the error in the penalty, roughly.
+        The derivative of the error in the penalty, roughly; NaN where all penalties are tried.
     """
 
     solution: Array
@@ -180,6 +181,37 @@ class FewCases:
         return np.concatenate(list(blocks))
 
 
+class VeryFewCases(FewCases):
+    """The equations of so few cases that all penalties are tried, with one decomposition for all.
+
+    Parameters
+    ----------
+    features, targets, weights
+        As for `FewCases`.
+    """
+
+    def __init__(self, features: Array, targets: Array, weights: Array) -> None:
+        super().__init__(features, targets, weights)
+        self.values, self.vectors = eigh(self.products, lower=False, check_finite=False)
+        self.squares, self.turned = self.vectors**2, self.vectors.T @ self.T
+
+    def attempt(self, alpha: float) -> Attempt:
+        """Solve with a penalty."""
+        shifted = self.values[:, None] + alpha
+        if shifted[0] <= np.finfo(np.float64).eps * shifted[-1]:
+            raise LinAlgError(f"the penalty {alpha:g} is too small for the features")
+        dual = self.vectors @ (self.turned / shifted)
+        left = self.squares @ (1 / shifted) - self.shares / (self.level + alpha)
+        residuals = dual / left
+        return Attempt(dual, residuals / self.root, float((residuals**2).sum()), np.nan)
+
+
+def few_cases(features: Array, targets: Array, weights: Array) -> FewCases:
+    """The equations of cases, which should not be much more than features; as for `FewCases`."""
+    kind = VeryFewCases if len(weights) <= _SMALL else FewCases
+    return kind(features, targets, weights)
+
+
 class ManyCases:
     """The equations of the size of the features, for many cases.
 
@@ -239,7 +271,7 @@ def solve(
 
     Parameters
     ----------
-    system : FewCases or ManyCases
+    system : System
     alphas : array
         The penalties to choose from.
     guess : float, optional
@@ -268,7 +300,7 @@ def solve(
     small = system.size <= _SMALL
     if small:
         for place in range(len(alphas)):
-            slope(place)
+            error(place)
     else:
         near = len(alphas) // 2 if guess is None else int(np.abs(np.log(alphas / guess)).argmin())
         descend(slope, len(alphas), near)

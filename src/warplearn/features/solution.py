@@ -27,12 +27,12 @@ from warplearn.features.reduction import (
 )
 from warplearn.features.representations import Array
 from warplearn.features.ridge import (
-    FewCases,
     ManyCases,
     RidgeFit,
     Standards,
     System,
     combine_factors,
+    few_cases,
     solve,
 )
 from warplearn.features.sliding import Kind
@@ -130,7 +130,7 @@ def finish(basis: Basis, total: Total, alphas: Array, slack: float = 0.0) -> Sol
         least, like = family.least_scale, family.kind._replace(columns=0)
         few = moments is None and len(features) <= _FEW * n_features
         if few:
-            system, standard = few_cases(features, targets, sample.weights, least)
+            system, standard = all_at_hand(features, targets, sample.weights, least)
         else:
             others = None if moments is None else moments.families[place]
             system, standard = many_cases(features, sample, others, everything, least)
@@ -143,7 +143,7 @@ def finish(basis: Basis, total: Total, alphas: Array, slack: float = 0.0) -> Sol
         if moments is not None or everything.n_cases > _MOST_FOR_SCALES:
             continue
         for name, columns in _similar_dilations(basis, family):
-            part = FewCases(features[:, columns], targets, sample.weights)
+            part = few_cases(features[:, columns], targets, sample.weights)
             fit = solve(part, alphas * len(columns), None, slack)
             regressions.append(Regression(f"{family.kind}, {name}", place, columns, fit))
     predictions = np.stack([targets - each.fit.loo for each in regressions], axis=-1)
@@ -180,7 +180,7 @@ def _similar_dilations(basis: Basis, family: Family) -> Iterator[tuple[str, NDAr
         yield f"dilation {least}" + f" to {most}" * (most > least), columns
 
 
-def few_cases(
+def all_at_hand(
     features: Array, targets: Array, weights: Array, least_scale: float = 0.0
 ) -> tuple[System, Standards]:
     """The equations of cases that are all at hand; standardizes the features in place."""
@@ -188,7 +188,7 @@ def few_cases(
     mean, variance = weighted / weights.sum(), squares / len(weights) - (plain / len(weights)) ** 2
     standards = Standards.of(mean, variance, least_scale)
     standards.standardize(features)
-    return FewCases(features, targets, weights), standards
+    return few_cases(features, targets, weights), standards
 
 
 def many_cases(
