@@ -16,6 +16,7 @@ from warplearn import (
     embed,
     value_and_gradient,
 )
+from warplearn.elastic import functions
 
 X_OF_THE_PAPER = [2.0, 4.0, 3.0, 1.0]
 
@@ -321,6 +322,14 @@ def test_bad_costs_are_refused():
 def test_bad_upstream_is_refused(upstream):
     with pytest.raises(ValueError, match=r"upstream must have shape \(2,\), got"):
         value_and_gradient(X3, np.zeros((3, 2)), upstream=upstream)
+
+
+def test_the_path_through_a_large_grid(rng, monkeypatch):
+    """It takes fewer lanes, of which one is needed."""
+    x, W = rng.normal(size=30), rng.normal(size=(30, 12))
+    path = active_path(x, W)
+    monkeypatch.setattr(functions, "_MANY_CELLS", 0)
+    np.testing.assert_array_equal(active_path(x, W), path)
 
 
 def test_one_matrix_at_a_time():

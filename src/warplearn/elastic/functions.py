@@ -26,6 +26,8 @@ from warplearn.series.collection import SeriesCollection, single
 from warplearn.series.convert import to_floats
 from warplearn.series.numbers import check_numbers
 
+_MANY_CELLS = 2**16  # of one grid, from which on lanes that are left over cost more than compiling
+
 
 class ValueAndGradient(NamedTuple):
     """Values of an elastic function, and the gradients of their weighted sum.
@@ -185,8 +187,9 @@ def active_path(
     if operands.bank:
         raise ValueError(f"W must be a single matrix, got a bank of shape {np.shape(W)}")
     X = operands.X.astype(operands.W.dtype)
+    lanes = 8 if X.max_length * operands.W.shape[-2] > _MANY_CELLS else None
     result = evaluate_paths(
-        local, X.values, X.lengths, operands.W, band=operands.band, lanes=8, n_jobs=1
+        local, X.values, X.lengths, operands.W, band=operands.band, lanes=lanes, n_jobs=1
     )
     return result.paths[0]
 
