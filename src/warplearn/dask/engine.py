@@ -10,6 +10,7 @@ Sums are added up in a tree whose shape depends on the chunks only.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import dask
@@ -23,10 +24,12 @@ from warplearn.series.chunks import each, total
 from warplearn.series.collection import SeriesCollection
 
 RETRIES = 2  # of a task, such as one that reads a chunk
-SPLIT_EVERY = 4  # partial sums that are added up by one task
+SPLIT_EVERY = 16  # partial sums that are added up by one task
+SPLIT_LARGE = 4  # the same, of sums that take much memory
 _IN_FLIGHT = 4  # chunks for each thread of the cluster whose results are on their way
 
 Change = Callable[[SeriesCollection], SeriesCollection]
+_Share = tuple[int, slice | NDArray[np.int64], NDArray[np.int64] | None]
 
 
 class Box(NamedTuple):
@@ -37,6 +40,18 @@ class Box(NamedTuple):
     changes: tuple[Change, ...]
     topic: str | None
     whole: bool = False
+
+
+class Rows(NamedTuple):
+    """The rows of a column that belong to the series of a part, as they lie on a worker."""
+
+    values: NDArray[Any]
+
+
+class Placed(NamedTuple):
+    """A column that is on the workers; tasks choose the rows they need there."""
+
+    parts: Sequence[Future]
 
 
 def as_collection(part: Any, name: str = "X") -> SeriesCollection:
@@ -52,21 +67,29 @@ def _some(part: Any, local: NDArray[np.int64] | None, box: Box) -> SeriesCollect
     return some
 
 
-def _each(part: Any, box: Box, columns: Sequence[Any], local: Any) -> list[Any]:
+def _rows(column: Any, local: NDArray[np.int64] | None) -> NDArray[Any]:
+    """The rows of a column that a task needs: those it was sent, or some of those that lie here."""
+    if not isinstance(column, Rows):
+        return column
+    return column.values if local is None else column.values[local]
+
+
+def _each(part: Any, box: Box, local: Any, *columns: Any) -> list[Any]:
     """What a function makes of the series of a part, a chunk at a time."""
-    results = list(each(box.function, _some(part, local, box), *columns))
+    rows = [_rows(column, local) for column in columns]
+    results = list(each(box.function, _some(part, local, box), *rows))
     finished(box.topic)
     return results
 
 
-def _total(part: Any, box: Box, columns: Sequence[Any], local: Any) -> Any:
+def _total(part: Any, box: Box, local: Any, *columns: Any) -> Any:
     """What a function of the series of a part adds up to."""
     assert box.plus is not None
-    some = _some(part, local, box)
+    some, rows = _some(part, local, box), [_rows(column, local) for column in columns]
     if box.whole:
-        result = box.function(some, *columns)
+        result = box.function(some, *rows)
     else:
-        result = total(box.function, some, *columns, plus=box.plus)
+        result = total(box.function, some, *rows, plus=box.plus)
     finished(box.topic)
     return result
 
@@ -123,40 +146,58 @@ class ClusterEngine:
         changes = (*self.changes, change)
         return ClusterEngine(self.client, self.parts, self.bounds, changes, self.progress)
 
-    def split(
-        self, cases: NDArray[np.int64] | None
-    ) -> Iterator[tuple[int, slice | NDArray[np.int64], NDArray[np.int64] | None]]:
-        """The parts with some of the cases, which cases these are, and their places in the part."""
-        if cases is None or np.array_equal(cases, np.arange(self.bounds[-1])):
-            for number, (first, end) in enumerate(
-                zip(self.bounds[:-1], self.bounds[1:], strict=True)
-            ):
-                yield number, slice(int(first), int(end)), None
+    def placed(self, column: NDArray[Any]) -> Placed:
+        """A column whose rows are sent to the workers once, for many passes.
+
+        Dask sends those of a worker that is lost again, which it would not do after `scatter`.
+        """
+        rows = [
+            dask.delayed(Rows(np.ascontiguousarray(column[own])), traverse=False)
+            for _, own, _ in self.split(None)
+        ]
+        return Placed(self.client.compute(rows))
+
+    def split(self, cases: NDArray[np.int64] | None) -> Iterator[_Share]:
+        """The parts with some of the cases, which cases these are, and their places in the part.
+
+        Cases are different from each other, in any order.
+        """
+        if cases is None or len(cases) == self.bounds[-1]:
+            for number, own in enumerate(pairwise(self.bounds.tolist())):
+                yield number, slice(*own), None
             return
-        part_of = np.searchsorted(self.bounds, cases, side="right") - 1
-        for number in np.unique(part_of):
-            own = cases[part_of == number]
-            yield int(number), own, own - self.bounds[number]
+        cases = np.sort(cases)
+        in_parts = np.split(cases, np.searchsorted(cases, self.bounds[1:-1]))
+        for number, own in enumerate(in_parts):
+            if len(own):
+                yield number, own, own - self.bounds[number]
 
     def _tasks(
         self,
         run: Callable[..., Any],
         box: Delayed,
-        columns: Sequence[NDArray[Any]],
-        cases: NDArray[np.int64] | None,
-    ) -> Iterator[Delayed]:
+        columns: Sequence[NDArray[Any] | Placed],
+        split: Sequence[_Share],
+    ) -> list[Delayed]:
         task = dask.delayed(run, pure=False)
-        for number, own, local in self.split(cases):
-            rows = [np.ascontiguousarray(column[own]) for column in columns]
-            yield task(self.parts[number], box, rows, local)
+
+        def rows(column: NDArray[Any] | Placed, number: int, own: Any) -> Any:
+            placed = isinstance(column, Placed)
+            return column.parts[number] if placed else np.ascontiguousarray(column[own])
+
+        return [
+            task(self.parts[number], box, local, *(rows(c, number, own) for c in columns))
+            for number, own, local in split
+        ]
 
     def each(
         self, function: Any, columns: tuple[Any, ...], cases: NDArray[np.int64] | None
     ) -> Iterator[Any]:
         """What a function makes of one chunk after the other; cases are in ascending order."""
-        with self.progress.of(sum(1 for _ in self.split(cases))) as topic:
+        split = list(self.split(cases))
+        with self.progress.of(len(split)) as topic:
             box = dask.delayed(Box(function, None, self.changes, topic), traverse=False)
-            yield from self._results(list(self._tasks(_each, box, columns, cases)))
+            yield from self._results(self._tasks(_each, box, columns, split))
 
     def _results(self, tasks: list[Delayed]) -> Iterator[Any]:
         """What tasks return, in their order; few of them are on their way at a time."""
@@ -183,16 +224,17 @@ class ClusterEngine:
     ) -> Any:
         """The sum over the chunks of what a function makes of each, added up in a tree.
 
-        With `whole`, the function is given all series of a part at once, and sees to its memory.
+        With `whole`, the function is given all series of a part at once, and sees to its memory;
+        few of its sums, which are large, are in the memory of a worker at a time.
         """
-        with self.progress.of(sum(1 for _ in self.split(cases))) as topic:
+        split = list(self.split(cases))
+        with self.progress.of(len(split)) as topic:
             box = dask.delayed(Box(function, plus, self.changes, topic, whole), traverse=False)
-            level = list(self._tasks(_total, box, columns, cases))
+            level = self._tasks(_total, box, columns, split)
             add = dask.delayed(_sum, pure=False)
+            few = SPLIT_LARGE if whole else SPLIT_EVERY
             while len(level) > 1:
-                level = [
-                    add(box, *level[i : i + SPLIT_EVERY]) for i in range(0, len(level), SPLIT_EVERY)
-                ]
+                level = [add(box, *level[i : i + few]) for i in range(0, len(level), few)]
             return result_of(self.client.compute(level[0], retries=RETRIES), self.client)
 
 

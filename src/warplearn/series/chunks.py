@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from warplearn.series.collection import SeriesCollection
 
-__all__ = ["CHUNK_BYTES", "add", "chunks", "each", "mapped", "shuffled", "total"]
+__all__ = ["CHUNK_BYTES", "add", "chunks", "each", "mapped", "placed", "shuffled", "total"]
 
 CHUNK_BYTES = 2**22
 
@@ -59,6 +59,11 @@ def shuffled(
     )
 
 
+def placed(X: SeriesCollection, column: NDArray[Any]) -> Any:
+    """A column for many passes over the series; if these are on a cluster, so is the column."""
+    return column if X.engine is None else X.engine.placed(column)
+
+
 def each(
     function: Callable[..., Any],
     X: SeriesCollection,
@@ -73,7 +78,7 @@ def each(
         Is given some series, and their rows of each of the columns.
     X : SeriesCollection
     *columns : arrays
-        With a row for each series of X.
+        With a row for each series of X; see `placed` for many passes.
     cases : array of int, optional
         Some of the series, in ascending order; by default all.
     """

@@ -49,6 +49,8 @@ class Engine(Protocol):
 
     def changed(self, change: Any) -> Engine: ...
 
+    def placed(self, column: Any) -> Any: ...
+
 
 class Encoder(Protocol):
     """The interface of an alphabet."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,10 +13,10 @@ from warplearn._kernels.drivers.evaluate import evaluate
 from warplearn._kernels.drivers.judging import Progress, judge, risks_of, slopes_of
 from warplearn._kernels.drivers.weights import penalty_of
 from warplearn._kernels.simd.constants import Static
-from warplearn.series.chunks import add, total
+from warplearn.series.chunks import placed, total
 from warplearn.series.collection import SeriesCollection
 from warplearn.training.judging import reason_of, rules_of, whole_mistakes
-from warplearn.training.plan import Array, Examples, Group, Model, Objective, Solution, State
+from warplearn.training.plan import Array, Group, Model, Objective, Solution, State
 from warplearn.training.schedules import rate
 
 
@@ -107,6 +108,21 @@ def _grown(memory: Any, parameter: Array) -> Any:
     return memory
 
 
+@dataclass(frozen=True, eq=False)
+class _Risks:
+    """Weighted mean loss and number of mistakes of each model, and the sum of the weights."""
+
+    risks: NDArray[np.float64]
+    mistakes: NDArray[np.float64]
+    weight: float
+
+    def __add__(self, other: _Risks) -> _Risks:
+        """Those of two sets of series together."""
+        weight = self.weight + other.weight
+        risks = (self.risks * self.weight + other.risks * other.weight) / weight
+        return _Risks(risks, self.mistakes + other.mistakes, weight)
+
+
 class _Losses(NamedTuple):
     """The losses of models with given parameters, as a function of some series.
 
@@ -128,21 +144,52 @@ class _Losses(NamedTuple):
     loss_parameters: NDArray[np.float64]
     rows: list[int]
     n_jobs: int | None
-    size: int = 1
+    size: int
 
     @property
     def head(self) -> Any:
         """What stands behind the matrices."""
         return self.objective.head or Direct()
 
+    def risks(self, X: SeriesCollection, targets: Array, weights: NDArray[np.float64]) -> _Risks:
+        """What the models lose on the series."""
+        return self._risks(self._outputs(self._scores(X)), targets, weights)
+
     def gradients(
         self, X: SeriesCollection, targets: Array, weights: NDArray[np.float64]
     ) -> list[list[Array]]:
         """For each model the gradients of its weighted losses, divided by the size of a batch."""
-        objective, count = self.objective, len(self.parameters)
         scores = self._scores(X)
-        y, f = self._targets(targets), self._outputs(scores)
+        return self._gradients(X, scores, self._outputs(scores), targets, weights)
+
+    def risks_and_gradients(
+        self, X: SeriesCollection, targets: Array, weights: NDArray[np.float64]
+    ) -> tuple[_Risks, list[list[Array]]]:
+        """Both, in hardly more time than the gradients alone."""
+        scores = self._scores(X)
+        f = self._outputs(scores)
+        gradients = self._gradients(X, scores, f, targets, weights)
+        return self._risks(f, targets, weights), gradients
+
+    def _risks(self, f: Array, targets: Array, weights: NDArray[np.float64]) -> _Risks:
+        risks, mistakes = np.empty(len(self.parameters)), np.empty(len(self.parameters))
+        risks_of(
+            self.objective.loss, self.loss_parameters, self.objective.n_outputs,
+            self._targets(targets), f, weights, risks, mistakes,
+        )  # fmt: skip
+        return _Risks(risks, mistakes, float(weights.sum()))
+
+    def _gradients(
+        self,
+        X: SeriesCollection,
+        scores: list[NDArray[np.float64]],
+        f: Array,
+        targets: Array,
+        weights: NDArray[np.float64],
+    ) -> list[list[Array]]:
+        objective, count = self.objective, len(self.parameters)
         slopes = np.zeros_like(f)
+        y = self._targets(targets)
         slopes_of(objective.loss, self.loss_parameters, objective.n_outputs, y, f, slopes)
         slopes *= (weights / self.size)[:, None]
         behind = [
@@ -161,18 +208,6 @@ class _Losses(NamedTuple):
             [own_W, to_scores.sum(axis=0), *to_head]
             for own_W, (to_scores, to_head) in zip(to_W, behind, strict=True)
         ]
-
-    def risks(
-        self, X: SeriesCollection, targets: Array, weights: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-        """Weighted mean loss and number of mistakes of each model, and the sum of the weights."""
-        f = self._outputs(self._scores(X))
-        risks, mistakes = np.empty(len(self.parameters)), np.empty(len(self.parameters))
-        risks_of(
-            self.objective.loss, self.loss_parameters, self.objective.n_outputs,
-            self._targets(targets), f, weights, risks, mistakes,
-        )  # fmt: skip
-        return risks, mistakes, float(weights.sum())
 
     def _targets(self, targets: Array) -> NDArray[np.float64]:
         """Targets (cases, outputs) of all models, side by side."""
@@ -194,13 +229,6 @@ class _Losses(NamedTuple):
         return np.concatenate(each, axis=1)
 
 
-def _weighted_mean(one: tuple[Any, Any, float], other: tuple[Any, Any, float]) -> Any:
-    """The risks, mistakes and weights of two sets of series together."""
-    (risks, mistakes, weight), (more_risks, more_mistakes, more_weight) = one, other
-    both = weight + more_weight
-    return (risks * weight + more_risks * more_weight) / both, mistakes + more_mistakes, both
-
-
 class Batches:
     """Models trained on batches, with steps of any kind; the counterpart of `incremental.Bank`.
 
@@ -213,6 +241,9 @@ class Batches:
         self.group, self.n_jobs = group, n_jobs
         self.epoch = 0
         self.orders = [examples.orders(group.X) for examples in group.examples]
+        targets = placed(group.X, group.targets.T)
+        self.columns = [(targets, placed(group.X, each.weights)) for each in group.examples]
+        self.ahead: dict[int, list[Array]] = {}  # gradients for the next step of some models
         procedure = group.procedure
         self.trained = [_Trained(m, procedure.solver, procedure.average) for m in group.models]
         count = len(self.trained)
@@ -240,25 +271,29 @@ class Batches:
         """Train for some epochs, or until all models have come to their end."""
         examples_of = np.array(self.group.examples_of)
         for _ in range(epochs):
-            for number, examples in enumerate(self.group.examples):
+            for number in range(len(self.group.examples)):
                 members = np.flatnonzero((examples_of == number) & (self.status == 0))
                 if len(members):
-                    self._epoch(members, examples, self.orders[number].next())
-                    self._judge(members, examples)
+                    self._epoch(members, number)
+                    self._judge(members, number)
             self.epoch += 1
 
-    def _epoch(
-        self, members: NDArray[np.int64], examples: Examples, order: NDArray[np.int64]
-    ) -> None:
+    def _epoch(self, members: NDArray[np.int64], number: int) -> None:
+        """Steps over all batches, of the models with these examples."""
         group, size = self.group, self.group.procedure.batch_size
         assert size is not None
+        examples = group.examples[number]
+        order = examples.cases if self._whole(number) else self.orders[number].next()
         own = [self.trained[i] for i in members]
         t = group.first_epoch + self.epoch
         rates = [rate(group.procedure.schedule, each.model.eta, t) for each in own]
         for start in range(0, len(order), size):
             cases = order[start : start + size]
-            losses = self._losses(own, [each.parameters for each in own])
-            gradients = self._total(losses._replace(size=len(cases)).gradients, examples, cases)
+            if self.ahead.keys() >= set(members):
+                gradients = [self.ahead.pop(i) for i in members]
+            else:
+                losses = self._losses(own, [each.parameters for each in own], len(cases))
+                gradients = self._total(losses.gradients, number, cases)
             weights = examples.weights[cases]
             for each, gradient, eta in zip(own, gradients, rates, strict=True):
                 strength = each.model.lam * weights.mean()
@@ -267,16 +302,27 @@ class Batches:
                         g += strength * self._penalty(p)[1]
                     p -= group.procedure.solver.step(memory, g, eta)
 
-    def _judge(self, members: NDArray[np.int64], examples: Examples) -> None:
-        """Project, average, compute the risk, and keep what is best."""
-        procedure = self.group.procedure
+    def _judge(self, members: NDArray[np.int64], number: int) -> None:
+        """Project, average, compute the risk, and keep what is best.
+
+        Where the next step is the gradient at the same parameters over the same series, both are
+        computed in one pass.
+        """
+        procedure, examples = self.group.procedure, self.group.examples[number]
         own = [self.trained[i] for i in members]
         for each in own:
             if procedure.max_norm is not None:
                 each.project(procedure.max_norm)
             each.add_to_mean()
-        losses = self._losses(own, [each.judged for each in own])
-        risks, mistakes, _ = self._total(losses.risks, examples, examples.judged, _weighted_mean)
+        judged = examples.judged
+        losses = self._losses(own, [each.judged for each in own], len(judged))
+        last = self.epoch + 1 == procedure.stopping.max_iter
+        if last or procedure.average or judged is not examples.cases or not self._whole(number):
+            found = self._total(losses.risks, number, judged)
+        else:
+            found, gradients = self._total(losses.risks_and_gradients, number, judged)
+            self.ahead.update(zip(members, gradients, strict=True))
+        risks, mistakes = found.risks, found.mistakes
         for slot, each in enumerate(own):
             for p in each.judged if each.model.lam > 0 else []:
                 risks[slot] += each.model.lam * self._penalty(p)[0] if p.ndim > 1 else 0.0
@@ -292,21 +338,21 @@ class Batches:
             if improved:
                 each.best = [p.copy() for p in each.judged]
 
-    def _losses(self, own: Sequence[_Trained], parameters: list[list[Array]]) -> _Losses:
-        """The losses of some models, as a function of series."""
-        rows = [row for each in own for row in each.model.rows]
-        return _Losses(self.group.objective, parameters, _loss_parameters(own), rows, self.n_jobs)
+    def _whole(self, number: int) -> bool:
+        """Whether a batch holds all of these examples."""
+        size = self.group.procedure.batch_size
+        return size is not None and size >= len(self.group.examples[number].cases)
 
-    def _total(
-        self,
-        function: Callable[..., Any],
-        examples: Examples,
-        cases: NDArray[np.int64],
-        plus: Callable[[Any, Any], Any] = add,
-    ) -> Any:
+    def _losses(self, own: Sequence[_Trained], parameters: list[list[Array]], size: int) -> _Losses:
+        """The losses of some models on batches of a size, as a function of series."""
+        rows = [row for each in own for row in each.model.rows]
+        return _Losses(
+            self.group.objective, parameters, _loss_parameters(own), rows, self.n_jobs, size
+        )
+
+    def _total(self, function: Callable[..., Any], number: int, cases: NDArray[np.int64]) -> Any:
         """What a function of some series, targets and weights adds up to."""
-        group = self.group
-        return total(function, group.X, group.targets.T, examples.weights, cases=cases, plus=plus)
+        return total(function, self.group.X, *self.columns[number], cases=cases)
 
     def _penalty(self, weights: Array) -> tuple[float, Array]:
         """The penalty of weights, and its derivative."""
