@@ -209,26 +209,30 @@ def _on_cluster(
     def spread(chunks: list[np.ndarray]) -> Any:
         """An array of which each worker holds as many chunks as any other."""
         futures = client.scatter(chunks, hash=False)
-        return da.concatenate(
-            [da.from_delayed(f, c.shape, c.dtype) for f, c in zip(futures, chunks, strict=True)]
+        pairs = zip(futures, chunks, strict=True)
+        return client.persist(
+            da.concatenate([da.from_delayed(f, c.shape, c.dtype) for f, c in pairs])
         )
 
-    few = spread([X[i : i + CHUNK] for i in range(0, len(X), CHUNK)])
-    # Features and alignments take long; a step of a linear model is short, so its chunks are large.
-    medium = spread([X[i : i + 10 * CHUNK] for i in range(0, len(X), 10 * CHUNK)])
+    def cut(size: int) -> Any:
+        return spread([X[i : i + size] for i in range(0, len(X), size)])
+
+    # Features take long, alignments less, and a step of a linear model is so short that its chunks
+    # have to be large.
+    small, medium = cut(CHUNK), cut(10 * CHUNK)
     many, labels = spread([X] * MANY), np.tile(y, MANY)
-    pairs = few[: 3 * CHUNK]
+    pairs = small[: 3 * CHUNK]
 
     def fit(estimator: Any, *data: Any) -> Callable[[], Any]:
         return lambda: remote.fit(clone(estimator).set_params(n_jobs=1), *data, client=client)
 
     steps = linear(len(labels)).set_params(max_iter=10)
     network = ElasticMLPClassifier(
-        (4,), elasticity=10, batch_size=len(labels), max_iter=3, random_state=0
+        hidden_layer_sizes=(4,), elasticity=10, batch_size=len(labels), max_iter=3, random_state=0
     )
     return {
-        "features fit": fit(ElasticFeatureClassifier(800, random_state=0), few, y),
-        "features predict": lambda: client.compute(remote.predict(model, few)).result(),
+        "features fit": fit(ElasticFeatureClassifier(800, random_state=0), small, y),
+        "features predict": lambda: client.compute(remote.predict(model, small)).result(),
         f"linear fit of {MANY} times as many": fit(steps, many, labels),
         f"network fit of {MANY} times as many": fit(network, many, labels),
         "k-means fit": fit(ElasticKMeans(4, band=10, max_iter=3, random_state=0), medium),

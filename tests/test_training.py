@@ -9,7 +9,8 @@ from plans import plan_of, solve
 from sklearn.exceptions import ConvergenceWarning
 
 from warplearn import SeriesCollection, elastic_inner_product, value_and_gradient
-from warplearn.training import incremental, optimizers
+from warplearn.series.chunks import total
+from warplearn.training import batches, incremental, optimizers
 from warplearn.training.batches import Batches
 from warplearn.training.incremental import Bank
 from warplearn.training.losses import LeastSquares, Logistic, Margin
@@ -55,6 +56,29 @@ def norm(solution):
 
 
 # --- Steps
+
+
+@pytest.mark.parametrize("max_norm", [None, 0.2])
+def test_a_batch_of_all_examples_takes_one_pass_for_risk_and_gradient(data, monkeypatch, max_norm):
+    X, y = data
+    passes = []
+
+    def counted(function, *args, **options):
+        passes.append(function.__name__)
+        return total(function, *args, **options)
+
+    monkeypatch.setattr(batches, "total", counted)
+    models = [start(0), start(1, lam=0.01)]
+    whole = train(X, y, Logistic(), models, batch_size=20, max_norm=max_norm)
+    assert passes == ["gradients", *["risks_and_gradients"] * 7, "risks"]
+    for epochs in (1, 4):  # whose last risk has a pass of its own
+        fewer = RISK._replace(max_iter=epochs)
+        found = train(X, y, Logistic(), models, fewer, batch_size=20, max_norm=max_norm)
+        for one, other in zip(found, whole, strict=True):
+            np.testing.assert_array_equal(one.history, other.history[:epochs])
+    passes.clear()
+    train(X, y, Logistic(), models, RISK._replace(max_iter=2), batch_size=20, average=True)
+    assert passes == ["gradients", "risks"] * 2
 
 
 @pytest.mark.parametrize(

@@ -163,8 +163,8 @@ class ClusterEngine:
         Cases are different from each other, in any order.
         """
         if cases is None or len(cases) == self.bounds[-1]:
-            for number, own in enumerate(pairwise(self.bounds.tolist())):
-                yield number, slice(*own), None
+            for number, (first, end) in enumerate(pairwise(self.bounds.tolist())):
+                yield number, slice(first, end), None
             return
         cases = np.sort(cases)
         in_parts = np.split(cases, np.searchsorted(cases, self.bounds[1:-1]))
@@ -182,8 +182,9 @@ class ClusterEngine:
         task = dask.delayed(run, pure=False)
 
         def rows(column: NDArray[Any] | Placed, number: int, own: Any) -> Any:
-            placed = isinstance(column, Placed)
-            return column.parts[number] if placed else np.ascontiguousarray(column[own])
+            if isinstance(column, Placed):
+                return column.parts[number]
+            return np.ascontiguousarray(column[own])
 
         return [
             task(self.parts[number], box, local, *(rows(c, number, own) for c in columns))

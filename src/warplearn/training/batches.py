@@ -294,9 +294,10 @@ class Batches:
             else:
                 losses = self._losses(own, [each.parameters for each in own], len(cases))
                 gradients = self._total(losses.gradients, number, cases)
-            weights = examples.weights[cases]
+            penalized = any(each.model.lam > 0 for each in own)
+            weight = examples.weights[cases].mean() if penalized else 0.0
             for each, gradient, eta in zip(own, gradients, rates, strict=True):
-                strength = each.model.lam * weights.mean()
+                strength = each.model.lam * weight
                 for p, g, memory in zip(each.parameters, gradient, each.memory, strict=True):
                     if strength > 0 and p.ndim > 1:
                         g += strength * self._penalty(p)[1]
