@@ -140,6 +140,14 @@ def test_classes_matter_and_numbers_do_not(rng):
     assert classes.weights_.tolist() == ref.weights_.tolist()
 
 
+@pytest.mark.parametrize(
+    "y", [iter([0, 1] * 4), {0: 1}, "ab", 5, [0.5] * 5, [None] * 8, [0.5] * 7 + [np.nan]]
+)
+def test_what_is_no_target_is_named(rng, y):
+    with pytest.raises(ValueError, match=r"(^| )y "):
+        ElasticShapelets(16).fit(rng.normal(size=(8, 6)), y)
+
+
 def test_a_pattern_anywhere_is_found(rng):
     """Two bumps or one, anywhere: the share and the least distance tell them apart."""
     y = np.arange(120) % 2

@@ -75,17 +75,20 @@ CELLS = [  # of the definition in `warplearn._kernels.recursion.grid`
     for k, m, r in ((5, 4, 2), (9, 7, 1))
 ]
 
+# Enough cells for two threads; the last line fails if none was started.
 THREADS = """
-import json, multiprocessing, sys, threading
+import json, multiprocessing, os, sys, threading
+import numba
 import numpy as np
 import warplearn
-X = np.random.default_rng(0).normal(size=(70, 12))
+X = np.random.default_rng(0).normal(size=(70, 90))
 def distances(_):
     return warplearn.pairwise_dtw(X, n_jobs=2).sum()
+expected = distances(0)
+assert numba.threading_layer() == os.environ["NUMBA_THREADING_LAYER"]
 """
 
 FORKED = """
-expected = distances(0)
 with multiprocessing.get_context("fork").Pool(2) as pool:
     found = pool.map_async(distances, range(8)).get(100)
 assert found == [expected] * 8
@@ -102,7 +105,7 @@ for worker in workers:
     worker.start()
 for worker in workers:
     worker.join()
-assert len(found) == 120 and len(set(found)) == 1
+assert found == [expected] * 120
 print(json.dumps(True))
 """
 

@@ -28,7 +28,7 @@ from sklearn.utils.multiclass import type_of_target
 from warplearn._kernels.drivers import pooling, windows
 from warplearn._kernels.drivers.slide import GROUP, LEAST_VARIANCE
 from warplearn._kernels.drivers.windows import window_outputs
-from warplearn.base import check_fitted_array, check_labels, check_series
+from warplearn.base import check_fitted_array, check_labels, check_series, check_targets
 from warplearn.documentation import with_parameters_of
 from warplearn.features.representations import Array
 from warplearn.features.settings import WindowSettings
@@ -163,10 +163,8 @@ class ElasticShapelets(SlidingFeatures):
             Classes: thresholds are drawn from distances to series of the same class.  Without
             them, and with targets that are numbers, thresholds are drawn from all series.
         """
-        collection, labels = check_series(self, X, reset=True), None
-        if y is not None and type_of_target(y, "y") in ("binary", "multiclass"):
-            labels = np.unique(check_labels(collection, y), return_inverse=True)[1]
-        return self._draw(collection, labels)
+        collection = check_series(self, X, reset=True)
+        return self._draw(collection, None if y is None else _class_numbers(collection, y))
 
     def _draw_paddings(self, count: int, rng: np.random.RandomState) -> NDArray[np.int64]:
         return np.zeros(count, np.int64)
@@ -276,6 +274,18 @@ class ElasticShapelets(SlidingFeatures):
             int(self.sources_[group, place]),
             int(self.positions_[group, place]),
         )
+
+
+def _class_numbers(X: SeriesCollection, y: Any) -> Array | None:
+    """The number of each series' class, or None if targets are no classes."""
+    try:
+        kind = type_of_target(y, "y")
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"y must be a label or numbers for each series: {error}") from error
+    if kind not in ("binary", "multiclass"):
+        check_targets(X, y)
+        return None
+    return np.unique(check_labels(X, y), return_inverse=True)[1]
 
 
 def _taken(values: Array, cases: Array, channels: Array, index: Array) -> Array:
