@@ -97,6 +97,22 @@ class Handler(BaseHTTPRequestHandler):
     def slow(self, attempt):
         self.send(GOOD, pause=0.1, step=20)
 
+    def slow_header(self, attempt):
+        self.drip(b"HTTP/1.1 200 OK\r\nX-Long: ")
+
+    def slow_size(self, attempt):
+        self.drip(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5; ")
+
+    def slow_unseen(self, attempt):
+        self.drip(b"HTTP/1.1 200 OK\r\n\r\n" + GOOD)
+
+    def drip(self, beginning):
+        """Something, and then a byte every now and then, so that no timeout is exceeded."""
+        self.wfile.write(beginning)
+        while True:
+            time.sleep(0.02)
+            self.wfile.write(b"x")
+
     def endless(self, attempt):
         self.send_response(200)
         self.end_headers()
@@ -232,10 +248,11 @@ def test_a_server_that_does_not_answer(server, cache):
     assert time.perf_counter() - start < 1.5
 
 
-def test_a_server_that_is_slow(server, cache):
+@pytest.mark.parametrize("kind", ["slow", "slow_header", "slow_size", "slow_unseen"])
+def test_a_server_that_is_slow(kind, server, cache):
     start = time.perf_counter()
     with pytest.raises(DownloadError, match="took longer than 0.3 seconds"):
-        datasets.download("Good", base=server.base + "/slow", patience=0.3, retries=0)
+        datasets.download("Good", base=f"{server.base}/{kind}", patience=0.3, retries=0)
     assert time.perf_counter() - start < 1.5
     assert list(cache.iterdir()) == []
 

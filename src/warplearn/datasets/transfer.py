@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import hashlib
 import re
+import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from http.client import HTTPException
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
-from urllib.request import HTTPRedirectHandler, Request, build_opener
+from urllib.request import HTTPHandler, HTTPRedirectHandler, HTTPSHandler, Request, build_opener
 
 Progress = Callable[[int, int | None], None]
 _CHUNK = 1 << 16
@@ -94,6 +96,68 @@ class _Redirects(HTTPRedirectHandler):
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
+class _Clock:
+    """Cuts connections off when the time is over, however little comes at a time.
+
+    A timeout is for each piece that comes, so a server that sends its headers byte by byte would
+    never exceed it.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self._end = seconds, time.monotonic() + seconds
+        self._sockets: list[socket.socket] = []
+        self._timer = threading.Timer(seconds, self._cut)
+        self._timer.daemon = True
+
+    def __enter__(self) -> _Clock:
+        self._timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+
+    def watch(self, connected: socket.socket) -> None:
+        """A connection that is to be cut off, too."""
+        self._sockets.append(connected)
+        self.check()
+
+    def check(self) -> None:
+        """Raise an error if the time is over."""
+        if time.monotonic() >= self._end:
+            raise RetryableError(f"it took longer than {self.seconds:g} seconds")
+
+    def _cut(self) -> None:
+        for each in self._sockets:
+            with suppress(OSError):
+                socket.socket.shutdown(each, socket.SHUT_RDWR)
+
+
+class _Http(HTTPConnection):
+    def __init__(self, *args: Any, clock: _Clock, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._clock = clock
+
+    def connect(self) -> None:
+        super().connect()
+        self._clock.watch(self.sock)
+
+
+class _Https(_Http, HTTPSConnection):
+    pass
+
+
+class _Connections(HTTPHandler, HTTPSHandler):
+    def __init__(self, clock: _Clock) -> None:
+        super().__init__()
+        self._clock = clock
+
+    def http_open(self, req: Any) -> Any:
+        return self.do_open(_Http, req, clock=self._clock)  # type: ignore[arg-type]
+
+    def https_open(self, req: Any) -> Any:
+        return self.do_open(_Https, req, clock=self._clock)  # type: ignore[arg-type]
+
+
 def check_address(address: str) -> None:
     """Only the web is asked, and nobody on the way to another machine can change what comes."""
     parts = urlsplit(address)
@@ -105,14 +169,22 @@ def check_address(address: str) -> None:
 def fetch(address: str, part: Part, limits: Limits, report: Progress) -> str:
     """Bring a part to its end, and return the SHA-256 of the file."""
     check_address(address)
-    end = time.monotonic() + limits.patience
+    with _Clock(limits.patience) as clock:
+        try:
+            return _fetch(address, part, limits, report, clock)
+        except RetryableError:
+            clock.check()  # which may be the cause
+            raise
+
+
+def _fetch(address: str, part: Part, limits: Limits, report: Progress, clock: _Clock) -> str:
     headers = {"User-Agent": "warplearn", "Accept-Encoding": "identity"}
     version = part.version(address)
     came = part.file.stat().st_size if version else 0
     if came:
         headers |= {"Range": f"bytes={came}-", "If-Range": version}
     try:
-        answer = _answer(Request(address, headers=headers), limits.timeout)
+        answer = _answer(Request(address, headers=headers), limits.timeout, clock)
     except _OtherFileError:
         part.begin(address, "")
         raise
@@ -139,8 +211,8 @@ def fetch(address: str, part: Part, limits: Limits, report: Progress) -> str:
                 stream.write(chunk)
                 digest.update(chunk)
                 report(came, total)
-                if time.monotonic() > end:
-                    raise RetryableError(f"it took longer than {limits.patience:g} seconds")
+                clock.check()
+    clock.check()  # a connection that was cut off looks like the end of a file
     if total is not None and came != total:
         raise RetryableError(f"it is truncated, {came} of {total} bytes came")
     return digest.hexdigest()
@@ -151,10 +223,10 @@ def _check_size(address: str, size: int, limit: int) -> None:
         raise DownloadError(f"{address} has more than max_bytes={limit} bytes")
 
 
-def _answer(request: Request, timeout: float) -> Any:
+def _answer(request: Request, timeout: float, clock: _Clock) -> Any:
     """The answer of a server."""
     try:
-        return build_opener(_Redirects()).open(request, timeout=timeout)
+        return build_opener(_Redirects(), _Connections(clock)).open(request, timeout=timeout)
     except DownloadError:
         raise
     except HTTPError as error:
