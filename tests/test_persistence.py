@@ -479,6 +479,25 @@ def test_other_values_are_checked(name, part, key, value, fitted, tmp_path):
     refuse(write(tmp_path / "m.warp", text, entries))
 
 
+@pytest.mark.parametrize("name", catalogue.ESTIMATORS)
+def test_without_an_attribute_it_is_refused_or_predicts(name, fitted, tmp_path):
+    warplearn.save(fitted(name), tmp_path / "valid.warp")
+    text, entries = parts(tmp_path / "valid.warp")
+    attributes, refused = text["model"]["attributes"], 0
+    for key in attributes:
+        text["model"]["attributes"] = {k: v for k, v in attributes.items() if k != key}
+        try:
+            model = warplearn.load(write(tmp_path / "m.warp", text, entries))
+        except ValueError:
+            refused += 1
+            continue
+        for method in [each for each in METHODS if hasattr(model, each)]:
+            getattr(model, method)(series())
+        if hasattr(model, "slide"):
+            model.slide(np.arange(40) % 7.0)
+    assert refused >= 2
+
+
 def test_zip_bombs(linear, tmp_path):
     text, entries = parts(linear)
     place = text["model"]["attributes"]["coef_"]["index"]

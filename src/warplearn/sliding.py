@@ -61,7 +61,8 @@ class Slides:
             Window i begins at sample `i * stride` and ends before sample `i * stride + window`.
         """
         check_is_fitted(self)
-        length = check_count(self.n_features_in_ if window is None else window, "window")
+        longest = getattr(self, "n_features_in_", None)
+        length = check_count(longest if window is None else window, "window")
         stride = check_count(stride, "stride")
         check_normalize(normalize)
         check_choice(method, [name for name in METHODS if hasattr(self, name)], "method")

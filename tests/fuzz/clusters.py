@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import dask
 import dask.array as da
 import numpy as np
 import polars
@@ -31,7 +32,8 @@ ASKED = ("predict", "predict_proba", "decision_function", "transform", "explain"
 
 @cache
 def client() -> Client:
-    """A cluster in this process."""
+    """A cluster in this process, which loses no worker if the machine sleeps for a while."""
+    dask.config.set({"distributed.scheduler.worker-ttl": None})
     return Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None)
 
 

@@ -130,6 +130,16 @@ def replaced(tree: Any, path: tuple[Any, ...], node: Any) -> Any:
     return copy
 
 
+def without(tree: Any, path: tuple[Any, ...]) -> Any:
+    """A tree in which a key or an item is missing."""
+    copy = dict(tree) if isinstance(tree, dict) else list(tree)
+    if len(path) == 1:
+        del copy[path[0]]
+    else:
+        copy[path[0]] = without(tree[path[0]], path[1:])
+    return copy
+
+
 def packed(text: Any, entries: Any, method: int = zipfile.ZIP_STORED) -> bytes:
     """A zip file of a text and entries."""
     stream = io.BytesIO()
@@ -154,13 +164,15 @@ def named(valid: bytes) -> Iterator[Entry]:
 
 
 def in_every_position(name: str, valid: bytes) -> Iterator[Entry]:
-    """Every node in every position of a model, some of them nested."""
+    """Every node in every position of a model, some of them nested, and every position left out."""
     text, entries = hostile.parts(io.BytesIO(valid))
     values = nodes()
     for number, path in enumerate(positions(text)):
+        place = ".".join(map(str, path))
+        if path:
+            yield Entry(f"{name} without {place}", packed(without(text, path), entries))
         for index, node in enumerate(values):
             changed = replaced(text, path, wrapped(node, (number + index) % 4))
-            place = ".".join(map(str, path))
             yield Entry(f"{name} {place} node {index}", packed(changed, entries))
 
 

@@ -361,11 +361,12 @@ class ElasticDetector(CheckedState, BaseEstimator):
         if durations.min() < 1 or durations.max() > _LONGEST:
             raise ValueError(f"durations_ must be between 1 and {_LONGEST}, got {durations!r}")
         check_array_of(np.array([getattr(self, "threshold_", np.nan)]), "threshold_", (1,))
-        if getattr(self, "dtype_", None) not in ("float32", "float64"):
-            raise ValueError(f"dtype_ must be 'float32' or 'float64', got {self.dtype_!r}")
+        dtype = getattr(self, "dtype_", None)
+        if dtype not in ("float32", "float64"):
+            raise ValueError(f"dtype_ must be 'float32' or 'float64', got {dtype!r}")
 
     def _check_gate(self, whole: bool) -> None:
-        gate, least = getattr(self, "gate_", None), getattr(self, "gate_threshold_", None)
+        gate, least = getattr(self, "gate_", "nothing"), getattr(self, "gate_threshold_", None)
         if not isinstance(least, float) or np.isnan(least):
             raise ValueError(f"gate_threshold_ must be a number, got {least!r}")
         if gate is None:

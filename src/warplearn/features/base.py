@@ -26,7 +26,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from warplearn._kernels.drivers.slide import GROUP
 from warplearn._kernels.simd.threads import blas_threads
-from warplearn.base import check_fitted_array, check_series
+from warplearn.base import check_fitted_array, check_fitted_count, check_series
 from warplearn.documentation import with_parameters_of
 from warplearn.features.reduction import (
     SAMPLE_SIZE,
@@ -347,6 +347,7 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
                 raise ValueError(f"{name} must have n_channels_in_ channels")
         if not self._transformers():
             raise ValueError("features_ must be a fitted ElasticFeatures, got None")
+        check_fitted_count(self, "n_features_in_")
         count, width = self._n_targets(), Basis(tuple(self._transformers()), ()).n_features
         check_fitted_array(self, "coef_", (count, width))
         check_fitted_array(self, "intercept_", (count,))

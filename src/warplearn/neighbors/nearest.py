@@ -167,6 +167,8 @@ class _DTWNeighbors(CheckedState, BaseEstimator):
 
     def _check_state(self, whole: bool = False) -> None:
         channels = check_fitted_count(self, "n_channels_in_")
+        if not hasattr(self, "band_"):
+            raise ValueError("band_ must be a band or None, but there is none")
         if getattr(self, "_stored", None) is not None:
             check_fitted_array(self, "_targets", (len(self._training_series()),), "fi")
             return

@@ -25,6 +25,7 @@ from warplearn.averaging.spaces import check_centres, to_kernel, to_public
 from warplearn.base import (
     CheckedState,
     check_fitted_classes,
+    check_fitted_count,
     check_labelled,
     check_not_negative,
 )
@@ -157,6 +158,7 @@ class _PrototypeClassifier(Slides, CheckedState, ClassifierMixin, BaseEstimator)
     def _check_state(self, whole: bool = False) -> None:
         check_centres(self, getattr(self, "prototypes_", None), "prototypes_")
         check_fitted_classes(self)
+        check_fitted_count(self, "n_features_in_")
         labels = getattr(self, "prototype_labels_", None)
         if not isinstance(labels, np.ndarray) or labels.shape != self.prototypes_.shape[:1]:
             raise ValueError(f"prototype_labels_ must be {len(self.prototypes_)} labels")
