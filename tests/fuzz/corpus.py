@@ -24,6 +24,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -163,17 +164,16 @@ def named(valid: bytes) -> Iterator[Entry]:
         yield Entry(f"text {name}", packed(whole, {}))
 
 
-def in_every_position(name: str, valid: bytes) -> Iterator[Entry]:
+def in_every_position(text: Any) -> Iterator[tuple[str, Any]]:
     """Every node in every position of a model, some of them nested, and every position left out."""
-    text, entries = hostile.parts(io.BytesIO(valid))
     values = nodes()
     for number, path in enumerate(positions(text)):
         place = ".".join(map(str, path))
         if path:
-            yield Entry(f"{name} without {place}", packed(without(text, path), entries))
+            yield f"without {place}", without(text, path)
         for index, node in enumerate(values):
             changed = replaced(text, path, wrapped(node, (number + index) % 4))
-            yield Entry(f"{name} {place} node {index}", packed(changed, entries))
+            yield f"{place} node {index}", changed
 
 
 def of_containers(valid: bytes) -> Iterator[Entry]:
@@ -246,9 +246,9 @@ def corpus(every: int = 1) -> Iterator[Entry]:
     yield from that_grow(linear)
     yield from of_others()
     for name in estimators.EVERY:
-        for number, entry in enumerate(in_every_position(name, models.saved(name))):
-            if number % every == 0:
-                yield entry
+        text, entries = hostile.parts(io.BytesIO(models.saved(name)))
+        for change, changed in islice(in_every_position(text), 0, None, every):
+            yield Entry(f"{name} {change}", packed(changed, entries))
 
 
 class Watch:
