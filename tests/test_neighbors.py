@@ -9,7 +9,8 @@ from numba import njit
 from numpy.testing import assert_array_equal
 from ucr import labelled
 
-from warplearn import Alphabet, pairwise_dtw
+import warplearn
+from warplearn import Alphabet, SeriesCollection, pairwise_dtw
 from warplearn._kernels.drivers import nearest as kernel
 from warplearn._kernels.drivers.bounds import Envelope, envelope, outside
 from warplearn._kernels.recursion.grid import Band
@@ -325,6 +326,21 @@ def test_training_series_are_copied(make, rng):
     X[:], y[:] = 7.0, 1.0
     assert model.predict(queries).tolist() == [0, 1] * 5
     assert not model.kneighbors(queries)[0].any()
+
+
+@pytest.mark.parametrize("kind", ["map", "chunks"])
+def test_series_on_disk_are_asked_and_saved_alike(kind, rng, tmp_path):
+    X, y, queries = rng.normal(size=(9, 8)), np.arange(9) % 2, rng.normal(size=(4, 8))
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    given = mapped if kind == "map" else SeriesCollection.chunks([mapped[:5], mapped[5:]])
+    ref, model = (DTWNeighborsClassifier().fit(each, y) for each in (X, given))
+    warplearn.save(model, tmp_path / "model.warp")
+    for each in (model, warplearn.load(tmp_path / "model.warp")):
+        for method in ("predict", "predict_proba", "kneighbors", "class_distances"):
+            np.testing.assert_array_equal(
+                getattr(each, method)(queries), getattr(ref, method)(queries)
+            )
 
 
 def test_similarities_are_refused():

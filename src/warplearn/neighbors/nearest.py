@@ -165,6 +165,13 @@ class _DTWNeighbors(CheckedState, BaseEstimator):
         stored = getattr(self, "_stored", None)
         return SeriesCollection(self._values, self._lengths) if stored is None else stored
 
+    def _fitted_attributes(self) -> dict[str, Any]:
+        """With the training series, wherever they are: a file needs no other."""
+        fitted = super()._fitted_attributes()
+        if fitted.pop("_stored", None) is not None:
+            fitted["_values"] = np.array(self._training_series().values)
+        return fitted
+
     def _check_state(self, whole: bool = False) -> None:
         channels = check_fitted_count(self, "n_channels_in_")
         if not hasattr(self, "band_"):
@@ -231,6 +238,9 @@ class DTWNeighborsClassifier(ClassifierMixin, _DTWNeighbors):
     def fit(self, X: Any, y: Any) -> DTWNeighborsClassifier:
         """Remember the training series.
 
+        Series in memory are copied.  Those of a memory map, of chunks or on a cluster are read
+        whenever the model predicts, so they must stay as they are; a model file holds a copy.
+
         Parameters
         ----------
         X : series collection
@@ -288,7 +298,7 @@ class DTWNeighborsClassifier(ClassifierMixin, _DTWNeighbors):
         check_is_fitted(self)
         self._check_state()
         series = check_series(self, X, reset=False)
-        known = SeriesCollection(self._values, self._lengths)
+        known = self._training_series()
         of_class = [
             nearest_neighbors(
                 known[self._targets == c], series, 1, self.band_, cost=self.cost, n_jobs=self.n_jobs
@@ -333,6 +343,9 @@ class DTWNeighborsRegressor(RegressorMixin, _DTWNeighbors):
 
     def fit(self, X: Any, y: Any) -> DTWNeighborsRegressor:
         """Remember the training series.
+
+        Series in memory are copied.  Those of a memory map, of chunks or on a cluster are read
+        whenever the model predicts, so they must stay as they are; a model file holds a copy.
 
         Parameters
         ----------
