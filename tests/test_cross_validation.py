@@ -254,6 +254,9 @@ def test_ridge_chooses_by_leaving_out_one(rng):
         ({"representations": ["up"]}, "representations must be"),
         ({"longer": "cut"}, "longer must be"),
         ({"elasticities": [1.0]}, "ambiguous"),
+        ({"cv": np.ones((3, 4), int)}, "cv must be a number of folds, or divide X"),
+        ({"cv": [([0, 1], [10**9])]}, "cv must be a number of folds, or divide X"),
+        ({"cv": [([0, 1], [])]}, "cv must leave series to train on and to judge by"),
     ],
 )
 def test_errors(settings, message, data):

@@ -117,6 +117,15 @@ def test_estimators_below_the_limit(name):
         assert np.isfinite(model.predict(X.astype(np.float32) * 1e14)).all()
 
 
+@pytest.mark.parametrize(
+    "name", ["ElasticLinearRegression", "ElasticMLPRegressor", "ElasticKMeans"]
+)
+@pytest.mark.parametrize("weight", [np.nan, np.float32(np.nan), np.inf, -1.0, 0.0])
+def test_a_weight_that_is_none_is_refused(name, weight):
+    with pytest.raises(ValueError, match="sample_weight"):
+        brief(name).fit(X, Y, sample_weight=weight)
+
+
 @pytest.mark.parametrize("name", ["ElasticPerceptron", "ElasticKMeans", "ElasticFeatureClassifier"])
 def test_weights_that_would_overflow_are_refused(name):
     with pytest.raises(ValueError, match=r"sample_weight must be at most 1e\+15, got 1e\+300 for"):

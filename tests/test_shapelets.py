@@ -168,6 +168,7 @@ def test_a_pattern_anywhere_is_found(rng):
         ({"n_shapelets": 0}, "n_shapelets == 0, must be >= 1"),
         ({"elasticities": (0,)}, "elasticities must be positive integers"),
         ({"lengths": ()}, "lengths must be positive integers"),
+        ({"rescale": np.array([None, 1.0])}, "rescale must be True or False"),
         ({"normalize": True}, "normalize must be booleans, at least one, got True"),
         ({"normalize": (0, 1)}, r"normalize must be booleans, at least one, got \(0, 1\)"),
         ({"poolings": ("max",)}, "poolings must be one of .*got 'max'"),

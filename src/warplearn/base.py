@@ -287,6 +287,8 @@ def check_weights(X: SeriesCollection, sample_weight: Any) -> NDArray[np.float64
         )
     except (ValueError, TypeError, OverflowError) as error:
         raise ValueError(f"sample_weight must be a number for each series: {error}") from error
+    if np.isnan(weights).any():  # scikit-learn does not look at a single number
+        raise ValueError(f"sample_weight must be a number for each series, got {sample_weight!r}")
     if not weights.any():
         raise ValueError("sample_weight must be positive for some of the series X, got 0 for all")
     if weights.max() > LARGEST_PARAMETER:

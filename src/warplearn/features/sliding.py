@@ -36,7 +36,7 @@ from warplearn.features.representations import (
 from warplearn.features.settings import WindowSettings, check_names, positive_integers
 from warplearn.series.chunks import chunks
 from warplearn.series.collection import SeriesCollection
-from warplearn.series.numbers import check_numbers
+from warplearn.series.numbers import check_flag, check_numbers
 
 _MAX_CHANNELS = 9  # that one matrix reads, as in ROCKET
 _MAX_COLUMNS = 64  # the compiler unrolls the loop over them
@@ -135,6 +135,7 @@ class SlidingFeatures(TransformerMixin, WindowSettings, metaclass=ABCMeta):
         check_scalar(getattr(self, name), name, (int, np.integer), min_val=1, max_val=2**31)
         elasticities = positive_integers(self.elasticities, "elasticities")
         self._check_names()
+        check_flag(self.rescale, "rescale")
         self.common_ = common_scales(X) if self.rescale else np.zeros((2, X.n_channels))
         self.means_, self.scales_ = self._scales(X)
         rng = check_random_state(self.random_state)

@@ -217,11 +217,17 @@ class ElasticLinearClassifierCV(ClassifierMixin, LinearClassifier):
         """Series to train on and to judge by."""
         cases, codes = data.cases, data.y[data.cases]
         cv = self._folds(data, names, n_variants, rng) if self.cv is None else self.cv
-        splits = check_cv(cv, codes, classifier=True).split(np.zeros(len(cases)), codes)
-        return [
-            (np.sort(rng.permutation(cases[train])[:_MOST_TRAINED]), cases[test])
-            for train, test in splits
-        ]
+        try:
+            splits = check_cv(cv, codes, classifier=True).split(np.zeros(len(cases)), codes)
+            found = [
+                (np.sort(rng.permutation(cases[train])[:_MOST_TRAINED]), cases[test])
+                for train, test in splits
+            ]
+        except (ValueError, TypeError, IndexError) as error:
+            raise ValueError(f"cv must be a number of folds, or divide X: {error}") from error
+        if not found or not all(len(train) and len(test) for train, test in found):
+            raise ValueError(f"cv must leave series to train on and to judge by, got {self.cv!r}")
+        return found
 
     def _folds(
         self, data: TrainingSet, names: Names, n_variants: int, rng: np.random.RandomState

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LARGEST", "check_count", "check_numbers", "unit_of", "usable"]
+__all__ = ["LARGEST", "check_count", "check_flag", "check_numbers", "unit_of", "usable"]
 
 LARGEST = {4: 1e15, 8: 1e100}  # by bytes: of float32 and float64
 
@@ -29,6 +29,12 @@ def check_count(value: Any, name: str, least: int = 1, below: int = 2**48) -> in
         wanted = "a positive integer" if least == 1 else f"an integer of at least {least}"
         raise ValueError(f"{name} must be {wanted}, got {value!r}")
     return int(value)
+
+
+def check_flag(value: Any, name: str) -> None:
+    """A choice between yes and no."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name} must be True or False, got {value!r}")
 
 
 def usable(values: NDArray[np.floating[Any]]) -> bool:

@@ -38,6 +38,7 @@ from warplearn.base import (
 )
 from warplearn.elastic.extent import ExtentLike
 from warplearn.series.collection import SeriesCollection
+from warplearn.series.numbers import check_flag
 from warplearn.series.scaling import element_scales, standardized
 from warplearn.torch.net import ElasticConvNet
 
@@ -234,8 +235,7 @@ class ElasticConvNetClassifier(CheckedState, ClassifierMixin, BaseEstimator):
             check_not_negative(self, "tol")
         if self.batch_size is not None:
             check_counts(self, "batch_size")
-        if not isinstance(self.early_stopping, (bool, np.bool_)):
-            raise ValueError(f"early_stopping must be True or False, got {self.early_stopping!r}")
+        check_flag(self.early_stopping, "early_stopping")
 
     def _train(
         self,

@@ -27,7 +27,7 @@ from torch.nn import functional as F  # noqa: N812
 
 from warplearn.elastic.bands import BandLike, resolve_band
 from warplearn.elastic.costs import resolve, resolve_distance
-from warplearn.series.numbers import LARGEST, check_count
+from warplearn.series.numbers import LARGEST, check_count, check_flag
 from warplearn.torch import diagonal, kernels
 
 __all__ = ["elastic_conv1d", "elastic_distance", "elastic_inner_product"]
@@ -194,12 +194,6 @@ def check_window(stride: Any, dilation: Any, padding: int | str) -> tuple[int, i
 def check_size(value: Any, name: str) -> int:
     """A size of a tensor."""
     return check_count(value, name, below=LARGEST_SIZE)
-
-
-def check_flag(value: Any, name: str) -> None:
-    """A choice between yes and no."""
-    if not isinstance(value, bool):
-        raise ValueError(f"{name} must be True or False, got {value!r}")
 
 
 def check_temperature(temperature: Any) -> None:

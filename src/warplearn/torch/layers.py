@@ -16,8 +16,8 @@ from torch import Tensor, nn
 
 from warplearn.elastic.bands import BandLike
 from warplearn.elastic.extent import ExtentLike, columns_for
+from warplearn.series.numbers import check_flag
 from warplearn.torch.functional import (
-    check_flag,
     check_size,
     check_temperature,
     check_window,

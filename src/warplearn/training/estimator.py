@@ -30,7 +30,7 @@ from warplearn.elastic.bands import Band, BandLike
 from warplearn.elastic.extent import ExtentLike
 from warplearn.registry import check_choice
 from warplearn.series.lengths import LONGER
-from warplearn.series.numbers import LARGEST
+from warplearn.series.numbers import LARGEST, check_flag
 from warplearn.training import optimizers, penalties, schedules
 from warplearn.training.data import TrainingSet
 from warplearn.training.matrices import Context, MatrixModel
@@ -258,8 +258,7 @@ class GradientEstimator(MatrixModel, metaclass=ABCMeta):
         check_choice(self.monitor, MONITORS, "monitor")
         check_choice(self.longer, LONGER, "longer")
         for name in ("early_stopping", "average", "shuffle"):
-            if not isinstance(getattr(self, name), (bool, np.bool_)):
-                raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}")
+            check_flag(getattr(self, name), name)
         if not isinstance(self.validation_fraction, Real) or not 0 < self.validation_fraction < 1:
             raise ValueError(
                 f"validation_fraction must be between 0 and 1, got {self.validation_fraction!r}"
