@@ -556,9 +556,10 @@ def test_lines_without_their_fields_are_named(tmp_path, line, problem):
     assert path.read_text() == content
 
 
-def test_lines_nested_without_end_are_refused(tmp_path):
+@pytest.mark.parametrize("line", ["[" * 100_000, '{"kind": "row", "trial": ' + "9" * 5000 + "}"])
+def test_lines_nested_or_numbers_without_end_are_refused(line, tmp_path):
     path = tmp_path / "rows.jsonl"
-    path.write_text("[" * 100_000 + "\n")
+    path.write_text(line + "\n")
     with pytest.raises(JournalError, match="line 1"):
         Journal(path)
 

@@ -112,7 +112,7 @@ def parse_value(text: str) -> Any:
     So 1 is an integer, 0.1 a float, and 10% a text, as `warplearn.elastic.extent` tells cells from
     shares.
     """
-    with suppress(json.JSONDecodeError):
+    with suppress(ValueError, RecursionError):
         return json.loads(text)
     return {"None": None, "True": True, "False": False}.get(text, text)
 

@@ -220,7 +220,7 @@ def _read(path: Path, *, repair: bool) -> tuple[list[Line], int]:
     for number, text in enumerate(data[:whole].splitlines(), 1):
         try:
             line = json.loads(text)
-        except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:
             raise JournalError(f"{path}, line {number} is not JSON: {error}") from None
         problem = _problem(line)
         if problem:
