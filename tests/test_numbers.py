@@ -120,7 +120,7 @@ def test_estimators_below_the_limit(name):
 @pytest.mark.parametrize(
     "name", ["ElasticLinearRegression", "ElasticMLPRegressor", "ElasticKMeans"]
 )
-@pytest.mark.parametrize("weight", [np.nan, np.float32(np.nan), np.inf, -1.0, 0.0])
+@pytest.mark.parametrize("weight", [np.nan, np.float32(np.nan), np.inf, -1.0, 0.0, 1j])
 def test_a_weight_that_is_none_is_refused(name, weight):
     with pytest.raises(ValueError, match="sample_weight"):
         brief(name).fit(X, Y, sample_weight=weight)
