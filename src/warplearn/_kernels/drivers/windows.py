@@ -221,12 +221,8 @@ def _score(plan, window, per_position, first, stop, positions, group, groups, ge
 
     The window at `first` is given; the next ones begin `per_position` numbers further.
     """
-    lanes, count, half, stride = (
-        plan.lanes,
-        value_of(plan.lanes),
-        value_of(HALF),
-        geometry.positions,
-    )
+    lanes, count = plan.lanes, value_of(plan.lanes)
+    half, stride = value_of(HALF), geometry.positions
     rows, several = window.rows, window.n_channels
     half_weights = rows * several * value_of(plan.columns) * half
     for p in range(first, stop, count):
