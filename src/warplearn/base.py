@@ -282,7 +282,7 @@ def check_weights(X: SeriesCollection, sample_weight: Any) -> NDArray[np.float64
         return np.ones(len(X))
     cases = np.broadcast_to(0.0, (len(X), 1))
     try:
-        if np.iscomplexobj(sample_weight):
+        if isinstance(sample_weight, (complex, np.complexfloating)):
             raise TypeError(f"got {sample_weight!r}")
         weights: NDArray[np.float64] = _check_sample_weight(
             sample_weight, cases, dtype=np.float64, ensure_non_negative=True
