@@ -326,6 +326,8 @@ class ElasticLinearClassifierCV(ClassifierMixin, LinearClassifier):
                 raise ValueError(f"{name} must be a sequence of values to try, got {values!r}")
             if len(values) == 0:
                 raise ValueError(f"{name} must have at least one value to try, got {values!r}")
+            if any(isinstance(each, (list, tuple, dict, set, np.ndarray)) for each in values):
+                raise ValueError(f"{name} must be single values to try, got {values!r}")
         for name in self.representations:
             check_choice(name, DERIVED, "representations")
 
