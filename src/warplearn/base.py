@@ -208,8 +208,9 @@ def check_fitted_count(estimator: Any, name: str, least: int = 1) -> int:
 
 def check_fitted_classes(estimator: Any, least: int = 2) -> int:
     """Check `classes_`, sorted and all different; how many there are."""
-    classes = getattr(estimator, "classes_", None)
-    if type(classes) is not np.ndarray or classes.ndim != 1 or len(classes) < least:
+    classes: Any = getattr(estimator, "classes_", None)
+    known = type(classes) in (np.ndarray, np.memmap)
+    if not known or classes.ndim != 1 or len(classes) < least:
         raise ValueError(f"classes_ must be an array of at least {least} classes, got {classes!r}")
     if not bool((classes[:-1] < classes[1:]).all()):
         raise ValueError("classes_ must be sorted and all different")

@@ -47,7 +47,6 @@ from warplearn.features.solution import finish
 from warplearn.features.transformer import ElasticFeatures
 from warplearn.series.collection import SeriesCollection
 from warplearn.series.convert import to_floats
-from warplearn.series.numbers import unit_of
 
 DEFAULT_ALPHAS = tuple(float(10.0**exponent) for exponent in np.arange(-5, 2.0, 0.5))
 _BLOCK_BYTES = 2**22  # of features that `predict` computes before it uses them: they stay cached
@@ -64,7 +63,7 @@ _SOLVED = frozenset(
 Model = TypeVar("Model", bound="FeatureModel")
 
 # A transformer, and groups of its matrices with their coefficients.
-Part: TypeAlias = tuple[SlidingFeatures, list[tuple[Array, Array, Any]]]
+Part: TypeAlias = tuple[SlidingFeatures, list[tuple[Array, Array]]]
 Transformer = TypeVar("Transformer", bound=SlidingFeatures)
 
 
@@ -309,12 +308,14 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
             with blas_threads(self.n_jobs):
                 for transformer, groups in parts:
                     standardized = transformer.standardized(block)
-                    for chosen, coef, unit in groups:
-                        predictions += unit * (transformer.pooled(standardized, chosen) @ coef)
+                    for chosen, coef in groups:
+                        # In float64, the result does not depend on the other series.
+                        features = transformer.pooled(standardized, chosen).astype(np.float64)
+                        predictions += features @ coef
             yield predictions
 
     def _predicting_parts(self) -> list[Part]:
-        """For each transformer, groups of one elasticity, their coefficients and their unit."""
+        """For each transformer, groups of one elasticity and their coefficients."""
         parts, first = [], 0
         for transformer in self._transformers():
             last = first + transformer.features_per_group * len(transformer.groups_)
@@ -323,8 +324,7 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
             for m in np.unique(transformer.elasticities_[used]):
                 chosen = np.flatnonzero(used & (transformer.elasticities_ == m))
                 coef = table[:, chosen].reshape(len(table), -1).T
-                unit = unit_of(coef)  # as targets may be of any size
-                groups.append((chosen, np.ascontiguousarray(coef / unit, np.float32), unit))
+                groups.append((chosen, np.ascontiguousarray(coef)))
             if groups:
                 parts.append((transformer, groups))
             first = last
