@@ -248,6 +248,24 @@ def test_a_server_that_does_not_answer(server, cache):
     assert time.perf_counter() - start < 1.5
 
 
+@pytest.mark.parametrize("kind", ["long", "larger format", "cut"])
+def test_lists_of_entries_that_are_long_or_hidden(kind, tmp_path, monkeypatch):
+    """A list is read whole, so its length is looked at first; other records cannot hide it."""
+    file, end = tmp_path / "Good.zip", GOOD[-22:]
+    content = {
+        "long": GOOD,
+        "larger format": GOOD[:-22] + b"PK\6\7" + bytes(16) + end,
+        "cut": GOOD[:-22] + end[:16] + b"PK\5\6" + end[20:],  # a mark within the record
+    }[kind]
+    file.write_bytes(content)
+    monkeypatch.setattr(archive, "_LONGEST_DIRECTORY", 10 if kind == "long" else 10**6)
+    with pytest.raises(archive.RetryableError, match="list of entries is damaged or too long"):
+        archive._unpack(file, "Good", tmp_path / "Good", None)
+    file.write_bytes(GOOD)
+    monkeypatch.setattr(archive, "_LONGEST_DIRECTORY", 10**6)
+    assert any(archive._unpack(file, "Good", tmp_path / "sound", None).iterdir())
+
+
 @pytest.mark.parametrize("kind", ["slow", "slow_header", "slow_size", "slow_unseen"])
 def test_a_server_that_is_slow(kind, server, cache):
     start = time.perf_counter()

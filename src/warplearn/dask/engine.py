@@ -158,11 +158,8 @@ class ClusterEngine:
         return Placed(self.client.compute(rows))
 
     def split(self, cases: NDArray[np.int64] | None) -> Iterator[_Share]:
-        """The parts with some of the cases, which cases these are, and their places in the part.
-
-        Cases are different from each other, in any order.
-        """
-        if cases is None or len(cases) == self.bounds[-1]:
+        """The parts with some of the cases, which cases these are, and their places in the part."""
+        if cases is None or np.array_equal(cases, np.arange(self.bounds[-1])):
             for number, (first, end) in enumerate(pairwise(self.bounds.tolist())):
                 yield number, slice(first, end), None
             return

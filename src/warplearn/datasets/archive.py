@@ -31,6 +31,8 @@ _CHUNK = 1 << 16
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _MAX_BYTES = 2 * 10**9  # the largest zip files of the archive have more than 1 GB
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_LONGEST_DIRECTORY = 2**22  # bytes; a set has less than a dozen files
+_LONGEST_END = 2**16 + 64  # bytes: the record that ends a zip file, with its comment
 _LEAST_UNPACKED, _TIMES_UNPACKED = 10**8, 30  # numbers as text shrink to a third or a tenth
 _pause = time.sleep
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
@@ -166,6 +168,7 @@ def _unpack(file: Path, name: str, folder: Path, most: int | None) -> Path:
     left = most
     folder.mkdir()
     try:
+        _check_directory(file)
         with zipfile.ZipFile(file) as archive:
             for member in archive.infolist():
                 # Only the last part of a path counts, so nothing lands anywhere else.
@@ -184,6 +187,18 @@ def _unpack(file: Path, name: str, folder: Path, most: int | None) -> Path:
     if not any(folder.iterdir()):
         raise DownloadError(f"the zip file of {name} holds no {name}_TRAIN or {name}_TEST")
     return folder
+
+
+def _check_directory(file: Path) -> None:
+    """Refuse a zip file whose list of entries, which is read whole, is long."""
+    with file.open("rb") as archive:
+        archive.seek(-min(_LONGEST_END, file.stat().st_size), os.SEEK_END)
+        end = archive.read()
+    before, mark, record = end.rpartition(b"PK\5\6")
+    size = int.from_bytes(record[8:12], "little")
+    larger_format = before[-20:].startswith(b"PK\6\7")  # which has another record of the size
+    if mark and (len(record) < 18 or larger_format or size > _LONGEST_DIRECTORY):
+        raise zipfile.BadZipFile("its list of entries is damaged or too long")
 
 
 class _TooMuchError(Exception):
