@@ -70,6 +70,7 @@ METHODS: dict[str, Callable[[int], Any]] = {
     "elastic filters": lambda seed: ElasticFeatureClassifier(
         n_shapelets=0, random_state=seed, n_jobs=1
     ),
+    "elastic third": lambda seed: ElasticFeatureClassifier(keep=1 / 3, random_state=seed, n_jobs=1),
     "elastic fast": lambda seed: ElasticFeatureClassifier(2000, random_state=seed, n_jobs=1),
     "elastic m=1": lambda seed: ElasticFeatureClassifier(
         10_000, elasticities=(1,), n_shapelets=0, random_state=seed, n_jobs=1
@@ -234,6 +235,7 @@ CANDIDATES: dict[str, Callable[[int], Any]] = {
     "raw, differences, second": _elastic(representations=tuple(REPRESENTATIONS)[:3]),
     "raw, differences, smooth": _elastic(representations=("raw", "differences", "smooth")),
     "MiniRocket": _aeon("MiniRocketClassifier"),
+    "a third kept": _elastic(keep=1 / 3),
     "no shapelets": _elastic(n_shapelets=0),
     "2,000 shapelets": _elastic(n_shapelets=2000),
     "4,000 filters": _elastic(4000),

@@ -9,6 +9,9 @@ The sum is still one linear model.
 The leave-one-out predictions of the regressions have four uses.  They choose the penalties and the
 factors, they give a score, and they calibrate probabilities: a softmax of the decision values
 times the factor with the greatest likelihood.
+
+A model may keep only some of the filters and shapelets: those with the largest coefficients, to
+which the regressions are fitted again.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -43,7 +47,7 @@ from warplearn.features.representations import Array
 from warplearn.features.settings import FilterSettings
 from warplearn.features.shapelets import ElasticShapelets
 from warplearn.features.sliding import SlidingFeatures
-from warplearn.features.solution import finish
+from warplearn.features.solution import finish, reduced
 from warplearn.features.transformer import ElasticFeatures
 from warplearn.series.collection import SeriesCollection
 from warplearn.series.convert import to_floats
@@ -55,8 +59,8 @@ _KEPT_SHARE = 0.7  # of the groups, in each round of `shrink`
 # Fitted attributes that `partial_fit` leaves to be computed when one of them is asked for.
 _SOLVED = frozenset(
     (
-        "coef_", "intercept_", "families_", "factors_", "alphas_", "loo_score_", "importances_",
-        "sharpness_",
+        "features_", "shapelets_", "coef_", "intercept_", "families_", "factors_", "alphas_",
+        "loo_score_", "importances_", "sharpness_",
     )
 )  # fmt: skip
 
@@ -130,13 +134,16 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
     alphas : sequence of float
         Ridge penalties to choose from, relative to the number of features.  By default
         10**-5, 10**-4.5, ..., 10**1.5.
+    keep : float, default=1.0
+        Share of the filters and shapelets that the model keeps, above 0 and at most 1: of each
+        family those with the largest coefficients.  The regressions are fitted again to these.
 
     Attributes
     ----------
     features_ : ElasticFeatures or None
-        The fitted filters; None if `shrink` has left none.
+        The filters that are kept; None if there are none.
     shapelets_ : ElasticShapelets or None
-        The fitted shapelets, if there are any.
+        The shapelets that are kept, if there are any.
     coef_ : array of shape (targets, features)
         Coefficients of the features as `features_` and `shapelets_` return them, one after the
         other, not standardized.
@@ -150,7 +157,8 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
     alphas_ : array of shape (families,)
         Penalty that was chosen for each family.
     loo_score_ : float
-        Score of the leave-one-out predictions; with more than 4,096 series, those of a sample.
+        Score of the leave-one-out predictions, before filters are left out; with more than 4,096
+        series, those of a sample.
     importances_ : array of shape (groups,)
         Importance of each group of filters, and then of shapelets: the sum of its squared
         standardized coefficients.
@@ -162,6 +170,7 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
 
     n_shapelets: int | None = None
     alphas: Sequence[float] = DEFAULT_ALPHAS
+    keep: float = 1.0
 
     # How much greater than the least the squared leave-one-out error may be with a smaller penalty.
     _slack: ClassVar[float] = 0.0
@@ -194,17 +203,17 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
         self.__dict__.pop("_growth", None)
         cases = self._check(X, y, sample_weight, reset=True)
         kept = _positive(cases)
+        share = self._checked_share()
         with blas_threads(self.n_jobs):
             basis = self._draw(_sample(cases, kept))
-            self._adopt(basis, reduce_all(basis, cases, kept))
+            self._adopt(basis, reduce_all(basis, cases, kept), share)
         return self
 
     def _draw(self, sample: Cases) -> Basis:
         """Draw filters and shapelets, with a sample of the cases."""
         shared = ElasticFeatures().get_params()
         filters = ElasticFeatures(**{name: getattr(self, name) for name in shared})
-        self.features_: ElasticFeatures | None = filters.fit(sample.series)
-        self.shapelets_: ElasticShapelets | None = None
+        transformers: list[SlidingFeatures] = [filters.fit(sample.series)]
         n_shapelets = self.n_shapelets
         if n_shapelets is None:
             n_shapelets = self.n_filters // 2 if self.n_filters >= _MANY_FILTERS else 0
@@ -212,25 +221,30 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
         if n_shapelets:
             rest = {name: getattr(self, name) for name in ("random_state", "n_jobs", "verbose")}
             shapelets = ElasticShapelets(n_shapelets, **rest)
-            self.shapelets_ = shapelets.fit(sample.series, self._labels(sample.Y))
-        for transformer in self._transformers():
+            transformers.append(shapelets.fit(sample.series, self._labels(sample.Y)))
+        for transformer in transformers:
             transformer.n_features_in_ = self.n_features_in_
-        return Basis.of(self._transformers(), sample)
+        return Basis.of(transformers, sample)
 
     def _transformers(self) -> list[SlidingFeatures]:
         """The fitted transformers, in the order of their features in `coef_`."""
-        both = (vars(self).get("features_"), vars(self).get("shapelets_"))
+        both = (getattr(self, "features_", None), getattr(self, "shapelets_", None))
         return [transformer for transformer in both if transformer is not None]
 
-    def _adopt(self, basis: Basis, total: Total) -> None:
-        """Solve for the regressions, and set the fitted attributes."""
+    def _adopt(self, basis: Basis, total: Total, share: float = 1.0) -> None:
+        """Solve for the regressions, keep a share of the groups, and set the fitted attributes."""
         if total.n_cases < 2:
             raise ValueError(
                 f"X must have at least two series of positive weight, got n_samples={total.n_cases}"
             )
         solution = finish(basis, total, self._checked_alphas(), self._slack)
-        self.families_ = solution.names
-        self.factors_, self.alphas_ = solution.factors, solution.alphas
+        self.families_ = [term.name for term in solution.terms]
+        self.factors_ = np.array([term.factor for term in solution.terms])
+        self.alphas_ = np.array([term.alpha / len(term.columns) for term in solution.terms])
+        if share < 1:
+            basis, solution = reduced(basis, total, solution, share)
+        self.features_ = _only(ElasticFeatures, basis)
+        self.shapelets_ = _only(ElasticShapelets, basis)
         self.coef_, self.intercept_ = solution.coef, solution.intercept
         self.importances_ = solution.importances
         Y, weights = total.sample.Y, total.sample.weights
@@ -240,7 +254,7 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
     def _grow(self: Model, X: Any, y: Any, sample_weight: Any, **options: Any) -> Model:
         """`partial_fit`: add series; `options` go to the check of the first ones."""
         growth: Growth | None = vars(self).get("_growth")
-        if growth is None and "features_" in vars(self):
+        if growth is None and {"_growth", "coef_"} & set(vars(self)):
             raise ValueError(
                 "partial_fit can only go on from partial_fit: what fit or a file has learnt is not "
                 "kept in the form that could grow; use sklearn.base.clone(model).partial_fit"
@@ -248,7 +262,9 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
         cases = self._check(X, y, sample_weight, reset=growth is None, **options)
         kept = _positive(cases)
         self._checked_alphas()
-        self.__dict__.pop("_growth", None)  # sums that are left half added up cannot grow again
+        self._checked_share()
+        if growth is not None:
+            self._growth: Growth | None = None  # sums that are left half added up cannot grow again
         with blas_threads(self.n_jobs):
             basis = self._draw(_sample(cases, kept)) if growth is None else growth.basis
             total = None if growth is None else growth.total
@@ -268,17 +284,17 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
         growth: Growth | None = vars(self).get("_growth")
         if growth is not None and name in _SOLVED and "coef_" not in vars(self):
             with blas_threads(self.n_jobs):
-                del self._growth  # as in `_grow`
+                self._growth = None  # as in `_grow`
                 total = settle(growth.basis, growth.total)
                 self._growth = Growth(growth.basis, total)
-                self._adopt(growth.basis, total)
+                self._adopt(growth.basis, total, self._checked_share())
             if name in vars(self):
                 return vars(self)[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _fitted_attributes(self) -> dict[str, Any]:
         """All but what `partial_fit` would go on from, which is large."""
-        if "_growth" in vars(self):
+        if vars(self).get("_growth") is not None:
             _ = self.coef_  # computed when it is asked for
         return {name: value for name, value in vars(self).items() if name != "_growth"}
 
@@ -287,6 +303,13 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
         if alphas.ndim != 1 or not len(alphas) or not (alphas > 0).all():
             raise ValueError(f"alphas must be positive numbers, at least one, got {self.alphas!r}")
         return alphas
+
+    def _checked_share(self) -> float:
+        """The share of the groups that is kept."""
+        number = isinstance(self.keep, Real) and not isinstance(self.keep, bool)
+        if not number or not 0 < self.keep <= 1:
+            raise ValueError(f"keep must be a number above 0 and at most 1, got {self.keep!r}")
+        return float(self.keep)
 
     def _predict_targets(self, X: Any) -> Array:
         """Predictions (cases, targets)."""
@@ -337,7 +360,7 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
     def _check_state(self, whole: bool = False) -> None:
         kinds = {"features_": ElasticFeatures, "shapelets_": ElasticShapelets}
         for name, kind in kinds.items():
-            transformer = vars(self).get(name)
+            transformer = getattr(self, name, None)
             if transformer is None:
                 continue
             if not isinstance(transformer, kind) or not hasattr(transformer, "groups_"):
@@ -387,8 +410,6 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
                 count = max(fewest, int(_KEPT_SHARE * count))
                 kept = np.sort(np.argsort(-smaller.importances_, kind="stable")[:count])
                 basis, total = select(basis, total, kept)
-                smaller.features_ = _only(ElasticFeatures, basis)
-                smaller.shapelets_ = _only(ElasticShapelets, basis)
                 smaller._adopt(basis, total)
                 smaller.shrinkage_.append(Shrinkage(count * GROUP, smaller.loo_score_))
                 if self.verbose:

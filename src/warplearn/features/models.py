@@ -53,8 +53,8 @@ class ElasticFeatureClassifier(Slides, ClassifierMixin, FeatureModel):
     intercept_ : array of shape (1 or classes,)
         The constant of each regression.
     loo_score_ : float
-        Leave-one-out accuracy on the training series, weighted.  It is slightly optimistic,
-        because penalties and factors were chosen with the same predictions.
+        Leave-one-out accuracy on the training series, weighted, before filters are left out.  It
+        is slightly optimistic, because penalties and factors were chosen with the same predictions.
     sharpness_ : float
         Decision values are multiplied by it before the softmax that gives probabilities.
 
@@ -110,7 +110,7 @@ class ElasticFeatureClassifier(Slides, ClassifierMixin, FeatureModel):
                 f"class_weight must be None or a dict for partial_fit, got {self.class_weight!r}: "
                 "how many series the classes will have is not known yet"
             )
-        if classes is None and not {"_growth", "features_"} & set(vars(self)):
+        if classes is None and not {"_growth", "coef_"} & set(vars(self)):
             raise ValueError("classes must be given in the first call of partial_fit, got None")
         return self._grow(X, y, sample_weight, classes=classes)
 
@@ -219,8 +219,9 @@ class ElasticFeatureRegressor(RegressorMixin, FeatureModel):
     intercept_ : array of shape (1,)
         The constant of the regression.
     loo_score_ : float
-        Weighted R^2 of the leave-one-out predictions of the training series.  It is slightly
-        optimistic, because penalties and factors were chosen with the same predictions.
+        Weighted R^2 of the leave-one-out predictions of the training series, before filters are
+        left out.  It is slightly optimistic, because penalties and factors were chosen with the
+        same predictions.
 
     Examples
     --------

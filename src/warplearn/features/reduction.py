@@ -163,6 +163,11 @@ class Basis(NamedTuple):
         """The number of the first group of each transformer, and of all groups."""
         return [0, *np.cumsum([len(each.groups_) for each in self.transformers]).tolist()]
 
+    def numbers_of(self, family: Family) -> NDArray[np.int64]:
+        """The groups of a family, among those of all transformers."""
+        numbers: NDArray[np.int64] = self.first_groups[family.transformer] + family.groups
+        return numbers
+
     @property
     def n_features(self) -> int:
         """Number of all features."""

@@ -88,6 +88,9 @@ class System(Protocol):
     def attempt(self, alpha: float) -> Attempt:
         """Solve with a penalty; raises `LinAlgError` if it is too small."""
 
+    def solution(self, alpha: float) -> Array:
+        """What solves the equations with a penalty, without leave-one-out residuals."""
+
     def coef(self, solution: Array) -> Array:
         """The coefficients (features, targets) of a solution."""
 
@@ -157,6 +160,11 @@ class FewCases:
         # inverse would mostly consist of the intercept's share, which is taken off again.
         self.level = max(float(np.trace(self.products)) / len(weights), 1e-300)
         self.products = dsyr(self.level, np.sqrt(self.shares), a=self.products, overwrite_a=1)
+
+    def solution(self, alpha: float) -> Array:
+        """What solves the equations with a penalty."""
+        dual: Array = dpotrs(_factorized(self.products, alpha), self.T)[0]
+        return dual
 
     def attempt(self, alpha: float) -> Attempt:
         """Solve with a penalty."""
@@ -241,6 +249,11 @@ class ManyCases:
         self.Z, self.weights = features, weights[:, None]
         self.total_weight = total_weight
 
+    def solution(self, alpha: float) -> Array:
+        """What solves the equations with a penalty."""
+        coef: Array = dpotrs(_factorized(self.gram, alpha), self.products)[0]
+        return coef
+
     def attempt(self, alpha: float) -> Attempt:
         """Solve with a penalty."""
         factor = _factorized(self.gram, alpha)
@@ -313,6 +326,16 @@ def solve(
         chosen -= 1
     fit = tried[chosen]
     return RidgeFit(system.coef(fit.solution), float(alphas[chosen]), fit.loo)
+
+
+def solve_once(system: System, alpha: float) -> Array:
+    """Coefficients with a given penalty, or with the next larger one that rounding errors allow."""
+    while np.isfinite(alpha):
+        try:
+            return system.coef(system.solution(alpha))
+        except LinAlgError:
+            alpha *= 10
+    raise ValueError("X must have finite features")
 
 
 def descend(slope: Callable[[int], float], count: int, start: int) -> None:

@@ -9,6 +9,7 @@ Few cases tell which of many features matter only if these are few, or of one sc
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -23,17 +24,19 @@ from warplearn.features.reduction import (
     FamilyMoments,
     Moments,
     Total,
+    select,
     sums_of,
 )
 from warplearn.features.representations import Array
 from warplearn.features.ridge import (
+    FewCases,
     ManyCases,
     RidgeFit,
     Standards,
-    System,
     combine_factors,
     few_cases,
     solve,
+    solve_once,
 )
 from warplearn.features.sliding import Kind
 from warplearn.series.numbers import unit_of
@@ -41,6 +44,28 @@ from warplearn.series.numbers import unit_of
 _FEW = 1.15  # cases for each feature, up to which equations of the size of the cases cost less
 _MOST_FOR_SCALES = 256  # cases, up to which there are regressions on similar dilations
 _SCALES = 4  # how many of these, for a family
+
+
+class Term(NamedTuple):
+    """One of the regressions of the sum.
+
+    Attributes
+    ----------
+    name : str
+        What it is on.
+    family : int
+        Where its features are.
+    columns : array of int
+        Which of those of the family they are.
+    factor, alpha : float
+        Its factor and its penalty.
+    """
+
+    name: str
+    family: int
+    columns: NDArray[np.int64]
+    factor: float
+    alpha: float
 
 
 class Solution(NamedTuple):
@@ -53,10 +78,7 @@ class Solution(NamedTuple):
     intercept : array (targets,)
     importances : array (groups,)
         Sums of squared coefficients of the standardized features.
-    names : list of str
-        What each regression is on.
-    factors, alphas : arrays (regressions,)
-        The factor of each regression; its penalty, relative to the number of features.
+    terms : list of Term
     loo : array (cases, targets)
         Leave-one-out predictions for the sample.
     """
@@ -64,9 +86,7 @@ class Solution(NamedTuple):
     coef: Array
     intercept: Array
     importances: Array
-    names: list[str]
-    factors: Array
-    alphas: Array
+    terms: list[Term]
     loo: Array
 
 
@@ -85,23 +105,66 @@ class Everything(NamedTuple):
         return cls(*(a + b for a, b in zip(mine, others, strict=True)))
 
 
-class Regression(NamedTuple):
-    """One of the regressions of the sum.
+class Problem:
+    """The regressions of all cases, each family at a time.
 
-    Attributes
+    Parameters
     ----------
-    name : str
-    family : int
-        Where its features are.
-    columns : array of int
-        Which of those of the family they are.
-    fit : RidgeFit
+    basis : Basis
+    total : Total
     """
 
-    name: str
-    family: int
-    columns: NDArray[np.int64]
-    fit: RidgeFit
+    def __init__(self, basis: Basis, total: Total) -> None:
+        self.basis = basis
+        self.unit = unit_of(total.sample.Y)  # regressions are solved in float32 in part
+        self.sample, _, self.moments = total.in_units(self.unit)
+        self.everything = Everything.of(self.sample, self.moments)
+        self.mean = self.everything.targets / self.everything.weight
+        self.targets = self.sample.Y - self.mean
+        self.scaled: list[Array] = []  # of each family, coefficients of its standardized features
+        self.standards: list[Standards] = []
+
+    @property
+    def has_few_cases(self) -> bool:
+        """Whether there are also regressions on similar dilations."""
+        return self.moments is None and self.everything.n_cases <= _MOST_FOR_SCALES
+
+    def families(self) -> Iterator[tuple[Family, Array, ManyCases | None]]:
+        """Each family with its standardized features, and the equations of many cases, if so."""
+        for place, features in enumerate(self.basis.of_families(self.sample.series)):
+            family = self.basis.families[place]
+            if self.moments is None and len(features) <= _FEW * features.shape[1]:
+                weights, least = self.sample.weights, family.least_scale
+                self.standards.append(standardize(features, self.targets, weights, least))
+                many = None
+            else:
+                others = None if self.moments is None else self.moments.families[place]
+                many, standards = many_cases(
+                    features, self.sample, others, self.everything, family.least_scale
+                )
+                self.standards.append(standards)
+            self.scaled.append(np.zeros((features.shape[1], self.targets.shape[1])))
+            yield family, features, many
+
+    def few(self, features: Array, columns: NDArray[np.int64]) -> FewCases:
+        """The equations of the size of the cases, for some standardized features."""
+        return FewCases(features[:, columns], self.targets, self.sample.weights)
+
+    def solution(self, terms: list[Term], loo: Array) -> Solution:
+        """The sum of the regressions, whose coefficients are in `scaled`."""
+        basis, unit = self.basis, self.unit
+        coef = np.empty((len(self.mean), basis.n_features))
+        intercept = self.mean.copy()
+        importances = np.empty(basis.first_groups[-1])
+        for family, scaled, standard in zip(
+            basis.families, self.scaled, self.standards, strict=True
+        ):
+            raw = scaled / standard.scale[:, None]
+            coef[:, family.columns] = raw.T
+            intercept -= (family.shift + standard.mean) @ raw
+            squares = (scaled**2).reshape(len(family.groups), -1).sum(axis=1)
+            importances[basis.numbers_of(family)] = squares
+        return Solution(unit * coef, unit * intercept, unit**2 * importances, terms, loo)
 
 
 def finish(basis: Basis, total: Total, alphas: Array, slack: float = 0.0) -> Solution:
@@ -118,49 +181,78 @@ def finish(basis: Basis, total: Total, alphas: Array, slack: float = 0.0) -> Sol
     slack : float, default=0
         As for `solve`.
     """
-    unit = unit_of(total.sample.Y)  # regressions are solved in float32 in part
-    sample, _, moments = total.in_units(unit)
-    everything = Everything.of(sample, moments)
-    mean = everything.targets / everything.weight
-    targets, standards = sample.Y - mean, []
-    regressions: list[Regression] = []
+    problem = Problem(basis, total)
+    targets, weights = problem.targets, problem.sample.weights
+    terms: list[Term] = []
+    fits: list[RidgeFit] = []
     guesses: dict[Kind, float] = {}  # penalties of families that differ in elasticity only
-    for place, features in enumerate(basis.of_families(sample.series)):
-        family, n_features = basis.families[place], features.shape[1]
-        least, like = family.least_scale, family.kind._replace(columns=0)
-        few = moments is None and len(features) <= _FEW * n_features
-        if few:
-            system, standard = all_at_hand(features, targets, sample.weights, least)
-        else:
-            others = None if moments is None else moments.families[place]
-            system, standard = many_cases(features, sample, others, everything, least)
-        guess = guesses.get(like, regressions[-1].fit.alpha if regressions else None)
+    for place, (family, features, many) in enumerate(problem.families()):
+        n_features, like = features.shape[1], family.kind._replace(columns=0)
+        guess = guesses.get(like, fits[-1].alpha if fits else None)
         # Smaller penalties would enlarge the rounding errors of sums over many cases.
-        fit = solve(system, alphas * n_features, guess, slack if few else 0.0)
-        regressions.append(Regression(str(family.kind), place, np.arange(n_features), fit))
-        standards.append(standard)
-        guesses[like] = fit.alpha
-        if moments is not None or everything.n_cases > _MOST_FOR_SCALES:
+        system, least = (many, 0.0) if many else (few_cases(features, targets, weights), slack)
+        fits.append(solve(system, alphas * n_features, guess, least))
+        guesses[like] = fits[-1].alpha
+        terms.append(Term(str(family.kind), place, np.arange(n_features), 1.0, fits[-1].alpha))
+        if not problem.has_few_cases:
             continue
         for name, columns in _similar_dilations(basis, family):
-            part = few_cases(features[:, columns], targets, sample.weights)
-            fit = solve(part, alphas * len(columns), None, slack)
-            regressions.append(Regression(f"{family.kind}, {name}", place, columns, fit))
-    predictions = np.stack([targets - each.fit.loo for each in regressions], axis=-1)
-    factors = combine_factors(predictions, targets, sample.weights)
-    scaled = [np.zeros((len(family.shift), targets.shape[1])) for family in basis.families]
-    for factor, (_, place, columns, fit) in zip(factors, regressions, strict=True):
-        scaled[place][columns] += factor * fit.coef
-    coef, intercept = _sum_of(basis, scaled, standards)
-    return Solution(
-        unit * coef,
-        unit * (mean + intercept),
-        unit**2 * _importances(basis, scaled),
-        [each.name for each in regressions],
-        factors,
-        np.array([each.fit.alpha / len(each.columns) for each in regressions]),
-        unit * (mean + predictions @ factors),
-    )
+            part = few_cases(features[:, columns], targets, weights)
+            fits.append(solve(part, alphas * len(columns), None, slack))
+            name = f"{family.kind}, {name}"
+            terms.append(Term(name, place, columns, 1.0, fits[-1].alpha))
+    predictions = np.stack([targets - fit.loo for fit in fits], axis=-1)
+    factors = combine_factors(predictions, targets, weights)
+    for index, (factor, fit) in enumerate(zip(factors.tolist(), fits, strict=True)):
+        terms[index] = term = terms[index]._replace(factor=factor)
+        problem.scaled[term.family][term.columns] += factor * fit.coef
+    return problem.solution(terms, problem.unit * (problem.mean + predictions @ factors))
+
+
+def reduced(basis: Basis, total: Total, solution: Solution, share: float) -> tuple[Basis, Solution]:
+    """The same sum of regressions with fewer features.
+
+    Of each family that counts, the groups with the greatest importance are kept.  The regressions
+    are fitted again to these, with the penalties and factors that all features had: leave-one-out
+    predictions with features that were chosen on the same cases are too good to choose by.
+
+    Parameters
+    ----------
+    basis, total
+        As for `finish`.
+    solution : Solution
+        What `finish` returned.
+    share : float
+        Of the groups of a family that are kept.
+    """
+    rows = [_most_important(basis, family, solution, share) for family in basis.families]
+    counted = [place for place, kept in enumerate(rows) if len(kept)]
+    if not counted:  # all coefficients are 0
+        return basis, solution
+    groups = [basis.numbers_of(basis.families[place])[rows[place]] for place in counted]
+    smaller, fewer = select(basis, total, np.sort(np.concatenate(groups)))
+    problem, terms = Problem(smaller, fewer), []
+    for index, (family, features, many) in enumerate(problem.families()):
+        per_group = len(family.columns) // len(family.groups)
+        left = (rows[counted[index]][:, None] * per_group + np.arange(per_group)).ravel()
+        for term in solution.terms:
+            columns = np.flatnonzero(np.isin(left, term.columns))
+            if term.family != counted[index] or not term.factor or not len(columns):
+                continue
+            system = many if many and len(columns) == len(left) else problem.few(features, columns)
+            alpha = term.alpha * len(columns) / len(term.columns)
+            problem.scaled[index][columns] += term.factor * solve_once(system, alpha)
+            terms.append(Term(term.name, index, columns, term.factor, alpha))
+    return smaller, problem.solution(terms, solution.loo)
+
+
+def _most_important(
+    basis: Basis, family: Family, solution: Solution, share: float
+) -> NDArray[np.int64]:
+    """Places of the groups of a family that are kept, in ascending order."""
+    own = solution.importances[basis.numbers_of(family)]
+    kept = np.argsort(-own, kind="stable")[: math.ceil(share * len(own))]
+    return np.sort(kept[own[kept] > 0])
 
 
 def _similar_dilations(basis: Basis, family: Family) -> Iterator[tuple[str, NDArray[np.int64]]]:
@@ -180,15 +272,15 @@ def _similar_dilations(basis: Basis, family: Family) -> Iterator[tuple[str, NDAr
         yield f"dilation {least}" + f" to {most}" * (most > least), columns
 
 
-def all_at_hand(
+def standardize(
     features: Array, targets: Array, weights: Array, least_scale: float = 0.0
-) -> tuple[System, Standards]:
-    """The equations of cases that are all at hand; standardizes the features in place."""
+) -> Standards:
+    """Standardize the features of cases that are all at hand, in place."""
     _, weighted, plain, squares = sums_of(features, targets, weights)
     mean, variance = weighted / weights.sum(), squares / len(weights) - (plain / len(weights)) ** 2
     standards = Standards.of(mean, variance, least_scale)
     standards.standardize(features)
-    return few_cases(features, targets, weights), standards
+    return standards
 
 
 def many_cases(
@@ -197,7 +289,7 @@ def many_cases(
     others: FamilyMoments | None,
     everything: Everything,
     least_scale: float = 0.0,
-) -> tuple[System, Standards]:
+) -> tuple[ManyCases, Standards]:
     """The equations of all cases, from sums; standardizes the features of the sample in place."""
     sums = FamilyMoments.zeros(features.shape[1], sample.Y.shape[1])
     sums.add(features, sample.Y, sample.weights)
@@ -215,23 +307,3 @@ def many_cases(
     return ManyCases(
         gram, products, features, targets, sample.weights, everything.weight
     ), standards
-
-
-def _sum_of(basis: Basis, scaled: list[Array], standards: list[Standards]) -> tuple[Array, Array]:
-    """Coefficients and intercept for the features as they are."""
-    coef = np.empty((scaled[0].shape[1], basis.n_features))
-    intercept = np.zeros(len(coef))
-    for family, coefficients, standard in zip(basis.families, scaled, standards, strict=True):
-        raw = coefficients / standard.scale[:, None]
-        coef[:, family.columns] = raw.T
-        intercept -= (family.shift + standard.mean) @ raw
-    return coef, intercept
-
-
-def _importances(basis: Basis, scaled: list[Array]) -> Array:
-    first = basis.first_groups
-    importances = np.empty(first[-1])
-    for family, coefficients in zip(basis.families, scaled, strict=True):
-        squares = (coefficients**2).reshape(len(family.groups), -1)
-        importances[first[family.transformer] + family.groups] = squares.sum(axis=1)
-    return importances
