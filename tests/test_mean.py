@@ -12,6 +12,7 @@ from warplearn import (
     embed,
     pairwise_dtw,
 )
+from warplearn.averaging.methods import minimize, resolve_method
 from warplearn.averaging.objective import Objective
 from warplearn.elastic.costs import resolve
 from warplearn.mean import Averaging, ElasticMean, Gradient, Stochastic, elastic_mean
@@ -146,12 +147,53 @@ def test_own_method():
 
     class Stay:
         def sweep(self, objective, Y, number, rng):
-            return objective.value(Y), Y
+            return objective.values(Y), Y
 
     X = [[0.0, 1.0], [0.0, 3.0]]
     got = elastic_mean(X, method=Stay(), init=[0.0, 2.0])
     np.testing.assert_array_equal(got.mean, [0.0, 2.0])
     assert got.variation == 2.0
+
+
+@pytest.mark.parametrize("space", ["series", "matrix"])
+@pytest.mark.parametrize(
+    ("method", "cost"), [("dba", "squared"), ("gradient", "squared"), ("descent", "absolute")]
+)
+def test_means_that_move_together_are_those_that_move_alone(method, cost, space, rng):
+    """Each of them stops when it would alone; one of them has no weight at all."""
+    X = SeriesCollection.of(walks(rng, 23, 9))
+    weights, labels = rng.uniform(size=23), np.arange(23) % 4
+    weights[labels == 2] = 0
+    local, _ = resolve(cost)
+    rows = {"series": (), "matrix": (9,)}[space]
+    Y = np.broadcast_to(rng.normal(size=(4, *(1 for _ in rows), 6, 1)), (4, *rows, 6, 1))
+    options = {"max_iter": 12, "tol": 1e-2, "rng": np.random.RandomState(0)}
+    whole = Objective.of(X, weights, local)
+    got = minimize(whole.split(labels, np.eye(4)), Y, resolve_method(method, local), **options)
+    assert len({len(history) for history in got.histories}) > 1
+    for c in range(4):
+        alone = Objective.of(X, weights * (labels == c), local)
+        one = minimize(alone, Y[[c]], resolve_method(method, local), **options)
+        np.testing.assert_allclose(got.Y[c], one.Y[0], rtol=1e-8, atol=1e-12)
+        np.testing.assert_allclose(got.histories[c], one.histories[0], rtol=1e-10)
+        assert got.variations[c] == min(got.histories[c])
+
+
+def test_series_that_belong_to_several_means(rng):
+    """The weight of a series in a mean is its own, times the share of its label."""
+    X, Y = SeriesCollection.of(walks(rng, 10, 8)), rng.normal(size=(3, 5, 1))
+    weights, labels, shares = rng.uniform(size=10), np.arange(10) % 2, rng.uniform(size=(3, 2))
+    shares[1, 0] = 0
+    local, _ = resolve("squared")
+    objective = Objective.of(X, weights, local).split(labels, shares)
+    at = objective.values_and_forces(Y)
+    np.testing.assert_allclose(objective.values(Y), at.variations)
+    for mean, own in enumerate(weights * shares[:, labels]):
+        np.testing.assert_array_equal(objective.weights_in(mean), own)
+        assert objective.sums()[mean] == pytest.approx(own.sum())
+        alone = Objective.of(X, own, local).values_and_forces(Y[[mean]])
+        for got, expected in zip(at, alone, strict=True):
+            np.testing.assert_allclose(got[mean], expected[0], rtol=1e-10, atol=1e-12)
 
 
 def test_starts(rng):
@@ -265,10 +307,11 @@ def test_one_gradient_step_is_along_the_active_paths(cost, rng):
         path = naive.best(naive.local_scores(x[:, None], Z, naive.SCORES[cost]))[1]
         force += naive.gradient_along(path, x[:, None], Z, naive.SLOPES[cost])[1].sum(axis=0) / 2
     stay = elastic_mean(X, cost=cost, method=Gradient(0.0), init=z[:, 0], max_iter=1, tol=0)
-    step = Objective(SeriesCollection.of(X), np.ones(5), resolve(cost)[0]).value_and_force(z)
-    np.testing.assert_allclose(step.force, force)
-    assert step.variation == pytest.approx(stay.variation)
-    assert step.variation == pytest.approx(naive_variation(X[:, None], z, cost).sum())
+    objective = Objective.of(SeriesCollection.of(X), np.ones(5), resolve(cost)[0])
+    at = objective.values_and_forces(z[None])
+    np.testing.assert_allclose(at.force, force[None])
+    assert at.variations == pytest.approx([stay.variation])
+    assert at.variations == pytest.approx([naive_variation(X[:, None], z, cost).sum()])
 
 
 def test_the_mean_of_the_absolute_cost_is_a_median(rng):

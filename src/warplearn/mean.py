@@ -134,17 +134,17 @@ class ElasticMean(CheckedState, BaseEstimator):
         method = resolve_method(self.method, local, self.max_iter)
         weights = check_weights(collection, sample_weight)
         rng = check_random_state(self.random_state)
-        objective = Objective(collection, weights, local, None, self.n_jobs)
+        objective = Objective.of(collection, weights, local, None, self.n_jobs)
         alphabet = getattr(self, "alphabet_", None)
         Y = first_mean(objective, self.init, self.space, self.length, rng, alphabet)
         band = resolve_band(self.band, collection.lengths, np.array([Y.shape[-2]]))
         minimum = minimize(
-            objective._replace(band=band), Y, method,
+            objective._replace(band=band), Y[None], method,
             max_iter=self.max_iter, tol=self.tol, rng=rng, report=self._report,
         )  # fmt: skip
-        self.mean_, self.variation_ = to_public(minimum.Y), minimum.variation
-        self.history_ = [np.array(minimum.history)]
-        self.n_iter_ = len(minimum.history) - 1
+        self.mean_, self.variation_ = to_public(minimum.Y[0]), float(minimum.variations[0])
+        self.history_ = [np.array(minimum.histories[0])]
+        self.n_iter_ = len(self.history_[0]) - 1
         return self
 
     _fitted_by = "mean_"
@@ -153,9 +153,9 @@ class ElasticMean(CheckedState, BaseEstimator):
         check_centres(self, getattr(self, "mean_", None), "mean_", one=True)
         resolve_distance(self.cost)
 
-    def _report(self, number: int, variation: float) -> None:
+    def _report(self, number: int, variations: NDArray[np.float64]) -> None:
         if self.verbose:
-            print(f"ElasticMean: sweep {number}, variation {variation:.6g}", flush=True)
+            print(f"ElasticMean: sweep {number}, variation {variations[0]:.6g}", flush=True)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Minus the variation of series around the mean: greater is better.
@@ -168,12 +168,12 @@ class ElasticMean(CheckedState, BaseEstimator):
         check_is_fitted(self)
         self._check_state()
         collection = check_series(self, X, reset=False)
-        Y = to_kernel(self.mean_[None], self.space, self.n_channels_in_)[0]
-        check_rows(collection, self.space, Y.shape[0])
+        Y = to_kernel(self.mean_[None], self.space, self.n_channels_in_)
+        check_rows(collection, self.space, Y.shape[1])
         band = resolve_band(self.band, collection.lengths, np.array([Y.shape[-2]]))
         local, _ = resolve_distance(self.cost)
         ones = np.ones(len(collection))
-        return -Objective(collection, ones, local, band, self.n_jobs).value(Y)
+        return -float(Objective.of(collection, ones, local, band, self.n_jobs).values(Y)[0])
 
 
 class Mean(NamedTuple):

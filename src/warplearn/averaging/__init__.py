@@ -10,9 +10,10 @@ nothing else.  In the space "matrix", the paper's, Y is any n x m matrix, n the 
 longest series.  In the space "series", Y stands for a matrix whose rows are all the same, and the
 distance is that of dynamic time warping.
 
-One pass over the series (`Objective.value_and_force`) gives the variation, the *force*, which is
+One pass over the series (`Objective.values_and_forces`) gives the variation, the *force*, which is
 minus half its generalized gradient, and the *visits*, the weight of the paths through each cell.  A
-method turns these into a step, and one loop (`minimize`) repeats the steps:
+method turns these into a step, and one loop (`minimize`) repeats the steps.  All this is done for
+several means at once, as those of clusters: they are stacked, and a pass serves all of them.
 
 ===============  ===================================================================
 `Averaging`      `Y + force / visits`; squared cost only

@@ -1,19 +1,26 @@
-"""Methods that minimize the variation, and the loop that repeats their steps."""
+"""Methods that minimize variations, and the loop that repeats their steps.
+
+Several means are stacked, as Y of shape (means, ...), and move together: a pass over the series
+serves all of them.  Each goes its own way: no mean has an influence on another.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, NamedTuple, Protocol, final
+from typing import Any, NamedTuple, Protocol, TypeAlias, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from warplearn._kernels.recursion.local import Squared
-from warplearn.averaging.objective import Array, Objective, ValueAndForce
+from warplearn.averaging.objective import Array, Objective, ValueAndForce, scaled
 from warplearn.elastic.costs import COSTS
 from warplearn.registry import choose
 from warplearn.series.numbers import LARGEST
+
+Variations: TypeAlias = NDArray[np.float64]
 
 
 class Method(Protocol):
@@ -21,16 +28,16 @@ class Method(Protocol):
 
     def sweep(
         self, objective: Objective, Y: Array, number: int, rng: np.random.RandomState
-    ) -> tuple[float, Array]:
-        """Go over the series once: the variation at Y, and the next Y."""
+    ) -> tuple[Variations, Array]:
+        """Go over the series once: the variation at each of the stacked means, and the next Y."""
         ...
 
 
 class Stepper(Method, Protocol):
     """A method whose step is `force / visits`, times a size."""
 
-    def size(self, objective: Objective, Y: Array, at: ValueAndForce) -> float:
-        """How far to go along `at.step()`."""
+    def sizes(self, objective: Objective, Y: Array, at: ValueAndForce) -> NDArray[np.float64]:
+        """How far each mean is to go along `at.step()`."""
         ...
 
 
@@ -39,16 +46,16 @@ class Stepper(Method, Protocol):
 class Averaging:
     """Barycentre averaging (DBA, majorize-minimize), for the squared cost."""
 
-    def size(self, objective: Objective, Y: Array, at: ValueAndForce) -> float:
-        """A full step: each cell becomes the mean of the elements aligned with it."""
-        return 1.0
+    def sizes(self, objective: Objective, Y: Array, at: ValueAndForce) -> NDArray[np.float64]:
+        """Full steps: each cell becomes the mean of the elements aligned with it."""
+        return np.ones(len(Y))
 
     def sweep(
         self, objective: Objective, Y: Array, number: int, rng: np.random.RandomState
-    ) -> tuple[float, Array]:
+    ) -> tuple[Variations, Array]:
         """One DBA step."""
-        at = objective.value_and_force(Y)
-        return at.variation, Y + at.step()
+        at = objective.values_and_forces(Y)
+        return at.variations, Y + at.step()
 
 
 @final
@@ -74,29 +81,31 @@ class Descent:
         if not isinstance(times, Integral) or not 1 <= int(times) <= 1100:
             raise ValueError(f"max_halvings must be an integer from 1 to 1100, got {times!r}")
 
-    def size(self, objective: Objective, Y: Array, at: ValueAndForce) -> float:
-        """The size of the step with the least variation of those tried."""
+    def sizes(self, objective: Objective, Y: Array, at: ValueAndForce) -> NDArray[np.float64]:
+        """For each mean, the size of the step with the least variation of those tried."""
         step = at.step()
-        slope = 2 * float((at.force * step).sum())
-        if not 0 < slope < np.inf:
-            return 0.0
-        size, least, best = at.variation / slope, at.variation, 0.0
+        slopes = 2 * (at.force * step).reshape(len(Y), -1).sum(axis=1).astype(np.float64)
+        searching = np.flatnonzero((slopes > 0) & (slopes < np.inf))
+        tried, best, least = np.zeros(len(Y)), np.zeros(len(Y)), at.variations.copy()
+        tried[searching] = at.variations[searching] / slopes[searching]
         for _ in range(self.max_halvings):
-            variation = objective.value(Y + Y.dtype.type(size) * step)
-            if variation < least:
-                least, best = variation, size
-            elif best > 0:
+            if not len(searching):
                 break
-            size /= 2
+            there = Y[searching] + scaled(step[searching], tried[searching])
+            variations = objective.among(searching).values(there)
+            falls = variations < least[searching]
+            fallen = searching[falls]
+            least[fallen], best[fallen] = variations[falls], tried[fallen]
+            searching = searching[falls | (best[searching] == 0)]
+            tried /= 2
         return best
 
     def sweep(
         self, objective: Objective, Y: Array, number: int, rng: np.random.RandomState
-    ) -> tuple[float, Array]:
+    ) -> tuple[Variations, Array]:
         """One step along the generalized gradient."""
-        at = objective.value_and_force(Y)
-        size = self.size(objective, Y, at)
-        return at.variation, Y + Y.dtype.type(size) * at.step()
+        at = objective.values_and_forces(Y)
+        return at.variations, Y + scaled(at.step(), self.sizes(objective, Y, at))
 
 
 @final
@@ -119,11 +128,12 @@ class Gradient:
 
     def sweep(
         self, objective: Objective, Y: Array, number: int, rng: np.random.RandomState
-    ) -> tuple[float, Array]:
+    ) -> tuple[Variations, Array]:
         """One step along the generalized gradient."""
-        at = objective.value_and_force(Y)
-        rate = 1 / objective.weights.sum() if self.rate is None else self.rate
-        return at.variation, Y + Y.dtype.type(rate) * at.force
+        at = objective.values_and_forces(Y)
+        sums = objective.sums()
+        rates = np.full(len(Y), self.rate) if self.rate is not None else 1 / np.where(sums, sums, 1)
+        return at.variations, Y + scaled(at.force, rates)
 
 
 @final
@@ -145,16 +155,21 @@ class Stochastic:
 
     def sweep(
         self, objective: Objective, Y: Array, number: int, rng: np.random.RandomState
-    ) -> tuple[float, Array]:
+    ) -> tuple[Variations, Array]:
         """One step for each series."""
-        variation = objective.value(Y)
-        order = rng.permutation(np.flatnonzero(objective.weights))
-        weights = objective.weights * (len(order) / objective.weights.sum())
-        for position, case in enumerate(order):
-            one = objective._replace(X=objective.X[[case]], weights=weights[[case]])
-            rate = self.rate / (1 + number + position / len(order))
-            Y = Y + Y.dtype.type(rate) * one.value_and_force(Y).force
-        return variation, Y
+        variations, Y = objective.values(Y), Y.copy()
+        for mean, total in enumerate(objective.sums()):
+            weights = objective.weights_in(mean)
+            order = rng.permutation(np.flatnonzero(weights))
+            for position, case in enumerate(order):
+                one = Objective.of(
+                    objective.X[[case]], weights[[case]] * (len(order) / total),
+                    objective.cost, objective.band, objective.n_jobs,
+                )  # fmt: skip
+                rate = self.rate / (1 + number + position / len(order))
+                at = one.values_and_forces(Y[mean, None])
+                Y[mean] += Y.dtype.type(rate) * at.force[0]
+        return variations, Y
 
 
 def _check_rate(rate: Any) -> None:
@@ -204,11 +219,11 @@ def resolve_method(method: Any, cost: Any, max_iter: int = 1) -> Method:
 
 
 class Minimum(NamedTuple):
-    """The best Y of a run, its variation, and the variations at all Y it went through."""
+    """The best Y of each mean, its variation, and the variations at all Y it went through."""
 
     Y: Array
-    variation: float
-    history: list[float]
+    variations: Variations
+    histories: list[list[float]]
 
 
 def minimize(
@@ -219,26 +234,31 @@ def minimize(
     max_iter: int,
     tol: float,
     rng: np.random.RandomState,
-    report: Callable[[int, float], None] = lambda number, variation: None,
+    report: Callable[[int, Variations], None] = lambda number, variations: None,
 ) -> Minimum:
-    """Sweep until the relative change of the variation is at most `tol`.
+    """Sweep until the relative change of each variation is at most `tol`.
 
-    A stochastic method may rise for a sweep before it falls, so only a small change in either
-    direction ends the run.
+    A mean that has come to its end is left out of further sweeps.  A stochastic method may rise
+    for a sweep before it falls, so only a small change in either direction is an end.
     """
-    best = Minimum(Y, np.inf, [])
+    best = Minimum(Y.copy(), np.full(len(Y), np.inf), [[] for _ in Y])
+    moving, before = np.arange(len(Y)), np.full(len(Y), np.inf)
     for number in range(max_iter + 1):
+        some = objective.among(moving)
         if number < max_iter:
-            variation, following = method.sweep(objective, Y, number, rng)
+            variations, following = method.sweep(some, Y, number, rng)
         else:
-            variation, following = objective.value(Y), Y
-        best.history.append(variation)
-        report(number, variation)
-        if variation < best.variation:
-            best = best._replace(Y=Y, variation=variation)
-        if not np.isfinite(variation):
+            variations, following = some.values(Y), Y
+        report(number, variations)
+        for mean, variation in zip(moving, variations, strict=True):
+            best.histories[mean].append(float(variation))
+        better = variations < best.variations[moving]
+        best.Y[moving[better]] = Y[better]
+        best.variations[moving[better]] = variations[better]
+        going = np.isfinite(variations)
+        if number:
+            going &= np.abs(before - variations) > tol * before
+        if not going.any():
             break
-        if number and abs(best.history[-2] - variation) <= tol * best.history[-2]:
-            break
-        Y = following
+        moving, Y, before = moving[going], following[going], variations[going]
     return best

@@ -9,6 +9,7 @@ others whose distance is a root, these are squared distances; with others they a
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,10 +34,11 @@ def summed_costs(
     X: SeriesCollection, centres: Array, cost: Any, band: Band | None, n_jobs: int | None
 ) -> Array:
     """Summed costs of aligning all series with all centres, in the dtype of the centres."""
-    return mapped(lambda some: _costs_of(some, centres, cost, band, n_jobs), X)
+    options = {"centres": centres, "cost": cost, "band": band, "n_jobs": n_jobs}
+    return mapped(partial(costs_of, **options), X)
 
 
-def _costs_of(
+def costs_of(
     some: SeriesCollection, centres: Array, cost: Any, band: Band | None, n_jobs: int | None
 ) -> Array:
     """Summed costs of aligning some series with all centres."""
@@ -54,17 +56,18 @@ def nearest(
     X: SeriesCollection, centres: Array, cost: Any, band: Band | None, n_jobs: int | None
 ) -> tuple[NDArray[np.intp], Array]:
     """The nearest centre of each series, the first of equals, and the summed costs to it."""
-    kind = np.dtype([("label", np.intp), ("cost", centres.dtype)])
-
-    def winners(some: SeriesCollection) -> NDArray[Any]:
-        to_all = _costs_of(some, centres, cost, band, n_jobs)
-        chosen = np.empty(len(some), kind)
-        chosen["label"] = to_all.argmin(axis=1)
-        chosen["cost"] = to_all[np.arange(len(to_all)), chosen["label"]]
-        return chosen
-
-    chosen = mapped(winners, X)
+    options = {"centres": centres, "cost": cost, "band": band, "n_jobs": n_jobs}
+    chosen = mapped(partial(_nearest_of, **options), X)
     return chosen["label"].copy(), chosen["cost"].copy()
+
+
+def _nearest_of(some: SeriesCollection, **options: Any) -> NDArray[Any]:
+    """The nearest centres of some series; a function that travels, as `costs_of` is."""
+    to_all = costs_of(some, **options)
+    chosen = np.empty(len(some), [("label", np.intp), ("cost", to_all.dtype)])
+    chosen["label"] = to_all.argmin(axis=1)
+    chosen["cost"] = to_all[np.arange(len(to_all)), chosen["label"]]
+    return chosen
 
 
 def common_length(X: SeriesCollection, length: int | None) -> int:
@@ -78,7 +81,9 @@ def common_length(X: SeriesCollection, length: int | None) -> int:
 def stacked(X: SeriesCollection, cases: Any, space: str, length: int, rows: int) -> Array:
     """Some series of a collection as centres of one length; matrices have `rows` rows."""
     lift = choose(SPACES, space, "space")
-    return np.stack([lift(resample(X.elements(case), length), rows) for case in cases])
+    some = X[np.asarray(cases)]
+    series = [some.elements(case) for case in range(len(some))]
+    return np.stack([lift(resample(each, length), rows) for each in series])
 
 
 def check_cluster_count(name: str, wanted: int, X: SeriesCollection) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.utils import check_random_state, check_scalar
 
 from warplearn._kernels.simd.threads import limits_blas
 from warplearn.averaging.methods import check_has_mean, minimize, resolve_method, stepper
-from warplearn.averaging.objective import Array, Objective
+from warplearn.averaging.objective import Array, Objective, scaled
 from warplearn.averaging.spaces import check_rows, to_kernel, to_public
 from warplearn.base import (
     check_fitted_array,
@@ -24,15 +25,15 @@ from warplearn.cluster.centres import (
     Centres,
     check_cluster_count,
     common_length,
+    costs_of,
     nearest,
     stacked,
-    summed_costs,
 )
 from warplearn.documentation import with_parameters_of
 from warplearn.elastic.bands import Band, BandLike, resolve_band
 from warplearn.elastic.costs import resolve_distance
 from warplearn.registry import choose
-from warplearn.series.chunks import shuffled
+from warplearn.series.chunks import mapped, shuffled
 from warplearn.series.collection import SeriesCollection
 from warplearn.series.symbols import Alphabet, is_symbolic
 
@@ -243,6 +244,7 @@ class ElasticKMeans(Centres):
         local = self._cost()
         method = resolve_method(self.method, local)
         band = self._band(X, centres)
+        whole = Objective.of(X, weights, local, band, self.n_jobs)
         history: list[float] = []
         for number in range(self.max_iter):
             labels, costs = nearest(X, centres, local, band, self.n_jobs)
@@ -252,15 +254,10 @@ class ElasticKMeans(Centres):
             if self._has_settled(history):
                 return _Run(centres, number, history)
             self._fill_empty(labels, weights * costs)
-            centres = np.stack(
-                [
-                    minimize(
-                        Objective(X, weights * (labels == c), local, band, self.n_jobs), Y, method,
-                        max_iter=self.mean_iter, tol=self.tol, rng=rng,
-                    ).Y
-                    for c, Y in enumerate(centres)
-                ]
-            )  # fmt: skip
+            centres = minimize(
+                whole.split(labels, np.eye(self.n_clusters)), centres, method,
+                max_iter=self.mean_iter, tol=self.tol, rng=rng,
+            ).Y  # fmt: skip
         return _Run(centres, self.max_iter, history)
 
     def _has_settled(self, history: list[float]) -> bool:
@@ -283,13 +280,12 @@ class ElasticKMeans(Centres):
         local = self._cost()
         band = self._band(X, centres)
         labels, costs = nearest(X, centres, local, band, self.n_jobs)
-        centres = centres.copy()
-        for c in np.unique(labels):
-            objective = Objective(X, weights * (labels == c), local, band, self.n_jobs)
-            at = objective.value_and_force(centres[c])
-            visits[c] += at.visits
-            size = centres.dtype.type(stepper(local).size(objective, centres[c], at))
-            centres[c] += size * at._replace(visits=visits[c]).step()
+        objective = Objective.of(X, weights, local, band, self.n_jobs)
+        objective = objective.split(labels, np.eye(self.n_clusters))
+        at = objective.values_and_forces(centres)
+        visits += at.visits
+        sizes = stepper(local).sizes(objective, centres, at)
+        centres = centres + scaled(at._replace(visits=visits).step(), sizes)
         return centres, labels, costs
 
     def _batches(
@@ -329,9 +325,11 @@ def _plus_plus(
     band = resolve_band(model.band, X.lengths, X.lengths)
 
     def costs_to(cases: Any) -> Array:
-        """Summed costs of all series to some of them; of any lengths, so one at a time."""
-        columns = [X.elements(case)[None] for case in cases]
-        return np.stack([summed_costs(X, z, local, band, model.n_jobs)[:, 0] for z in columns])
+        """Summed costs of some series and all of them, in one pass."""
+        drawn = X[np.asarray(cases)]
+        centres = [drawn.elements(case)[None] for case in range(len(drawn))]
+        options = {"cost": local, "band": band, "n_jobs": model.n_jobs}
+        return mapped(partial(_costs_to_each, centres=centres, **options), X).T
 
     trials = 2 + int(np.log(model.n_clusters))
     seeds = [int(rng.choice(len(X), p=weights / weights.sum()))]
@@ -347,6 +345,11 @@ def _plus_plus(
         seeds.append(int(drawn[best]))
         costs = candidates[best]
     return seeds
+
+
+def _costs_to_each(some: SeriesCollection, centres: list[Array], **options: Any) -> Array:
+    """Summed costs of aligning some series with centres of any lengths."""
+    return np.concatenate([costs_of(some, z, **options) for z in centres], axis=1)
 
 
 def _at_random(

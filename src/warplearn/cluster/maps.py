@@ -108,7 +108,7 @@ class ElasticSOM(Centres):
         seeds = rng.choice(len(collection), len(offsets), p=weights / weights.sum())
         centres = stacked(collection, seeds, self.space, length, collection.max_length)
         band = resolve_band(self.band, collection.lengths, np.array([length]))
-        objective = Objective(collection, weights, local, band, self.n_jobs)
+        objective = Objective.of(collection, weights, local, band, self.n_jobs)
         method = stepper(local)
         history: list[float] = []
         for epoch in range(self.max_iter + 1):
@@ -120,11 +120,7 @@ class ElasticSOM(Centres):
             shrunk = width * (self.final_width / width) ** (epoch / max(1, self.max_iter - 1))
             near = np.exp(-(offsets**2).sum(axis=2) / (2 * shrunk**2))
             near[near < 1e-3] = 0  # a series without weight takes no time
-            moved = [
-                method.sweep(objective._replace(weights=weights * h[labels]), Y, epoch, rng)[1]
-                for Y, h in zip(centres, near, strict=True)
-            ]
-            centres = np.stack(moved)
+            _, centres = method.sweep(objective.split(labels, near), centres, epoch, rng)
         self.cluster_centers_ = np.stack([to_public(Y) for Y in centres])
         self.n_iter_, self.history_, self.labels_ = self.max_iter, [np.array(history)], labels
         self.quantization_error_ = history[-1]

@@ -106,20 +106,27 @@ class ElasticAgglomerative(Centres):
         self._merge(collection)
         length = common_length(collection, self.length)
         band = resolve_band(self.band, collection.lengths, np.array([length]))
-        centres: list[Array] = []
-        self.history_ = []
-        for c in range(self.n_clusters):
-            members = (self.labels_ == c).astype(np.float64)
-            objective = Objective(collection, members, local, band, self.n_jobs)
-            Y = first_mean(objective._replace(band=None), "medoid", self.space, length, rng)
-            minimum = minimize(objective, Y, method, max_iter=self.max_iter, tol=1e-6, rng=rng)
-            size = int(members.sum())
-            self._report(f"cluster {c}, {size} series, variation {minimum.variation:.6g}")
-            centres.append(to_public(minimum.Y))
-            self.history_.append(np.array(minimum.history))
+        objective = Objective.of(collection, np.ones(len(collection)), local, band, self.n_jobs)
+        objective = objective.split(self.labels_, np.eye(self.n_clusters))
+        starts = [self._start(objective, c, length, rng) for c in range(self.n_clusters)]
+        minimum = minimize(
+            objective, np.stack(starts), method, max_iter=self.max_iter, tol=1e-6, rng=rng
+        )
+        for c, size in enumerate(np.bincount(self.labels_)):
+            variation = minimum.variations[c]
+            self._report(f"cluster {c}, {size} series, variation {variation:.6g}")
+        self.history_ = [np.array(history) for history in minimum.histories]
         self.n_iter_ = max(len(history) for history in self.history_) - 1
-        self.cluster_centers_ = np.stack(centres)
+        self.cluster_centers_ = np.stack([to_public(Y) for Y in minimum.Y])
         return self
+
+    def _start(
+        self, objective: Objective, c: int, length: int, rng: np.random.RandomState
+    ) -> Array:
+        """The medoid of a cluster."""
+        X, members = objective.X, objective.weights_in(c)
+        own = Objective.of(X, members, objective.cost, None, self.n_jobs)
+        return first_mean(own, "medoid", self.space, length, rng)
 
     def _merge(self, X: SeriesCollection) -> None:
         """Set `linkage_matrix_` and `labels_`."""

@@ -20,7 +20,7 @@ from sklearn.utils import check_random_state, check_scalar
 from sklearn.utils.validation import check_is_fitted
 
 from warplearn.averaging.methods import check_has_mean, stepper
-from warplearn.averaging.objective import Array, Objective
+from warplearn.averaging.objective import Array, Objective, scaled
 from warplearn.averaging.spaces import check_centres, to_kernel, to_public
 from warplearn.base import (
     CheckedState,
@@ -388,7 +388,7 @@ class ElasticLVQClassifier(_PrototypeClassifier):
                 break
             rate = self.learning_rate_init * (1 - epoch / self.max_iter)
             for case in rng.permutation(len(collection)):
-                one = Objective(collection[[case]], np.ones(1), local, band, n_jobs=1)
+                one = Objective.of(collection[[case]], np.ones(1), local, band, n_jobs=1)
                 self._learn(one, centres, of_class == codes[case], rate)
             if not usable(centres):
                 warnings.warn(
@@ -406,10 +406,11 @@ class ElasticLVQClassifier(_PrototypeClassifier):
         costs = _costs_of_one(one, centres)
         moves = rate * RULES[self.rule](costs, own)
         method = stepper(one.cost)
-        for p in np.flatnonzero(moves):
-            at = one.value_and_force(centres[p])
-            size = moves[p] * method.size(one, centres[p], at)
-            centres[p] += centres.dtype.type(size) * at.step()
+        moved = np.flatnonzero(moves)
+        one = one._replace(shares=np.ones((len(moved), 1)))
+        at = one.values_and_forces(centres[moved])
+        sizes = method.sizes(one, centres[moved], at)
+        centres[moved] += scaled(at.step(), moves[moved] * sizes)
 
 
 def _costs_of_one(one: Objective, centres: Array) -> Array:

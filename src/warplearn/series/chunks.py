@@ -30,9 +30,9 @@ def add(one: Any, other: Any) -> Any:
 
 
 def chunks(X: SeriesCollection, cases: NDArray[np.int64] | None = None) -> Iterator[Any]:
-    """Indices of all series, or of some given in ascending order, a few at a time."""
+    """Indices of all series, or of some, a few at a time."""
     size = max(1, CHUNK_BYTES // (X.max_length * X.n_channels * X.dtype.itemsize))
-    if cases is not None and len(cases) == len(X):
+    if cases is not None and np.array_equal(cases, np.arange(len(X))):
         cases = None  # slices do not copy
     count = len(X) if cases is None else len(cases)
     for start in range(0, count, size):
@@ -134,7 +134,7 @@ def total(
     Parameters
     ----------
     function, X, columns, cases
-        As for `each`.
+        As for `each`, but cases may be in any order.
     plus : callable, default=add
         Adds two results; by default numbers, arrays, and lists and tuples of such.
     """
