@@ -9,7 +9,7 @@ from typing import Any
 from distributed import Client
 
 from warplearn._kernels.simd.threads import blas_threads
-from warplearn.dask.engine import RETRIES
+from warplearn.dask.graphs import RETRIES
 
 _STEP = 0.02  # seconds between looks at a task
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import dask
 import dask.array
 import numpy as np
 from dask.delayed import Delayed
 from distributed import Client, default_client
 from numpy.typing import NDArray
 
-from warplearn.dask.engine import RETRIES, ClusterEngine, ClusterSource, as_collection, result_of
+from warplearn.dask.engine import ClusterEngine, ClusterSource, as_collection
+from warplearn.dask.graphs import Graph, Part, new_keys, parts_with_graphs, result_of, submit
 from warplearn.series.collection import SeriesCollection
 
 
@@ -37,7 +37,7 @@ def collection(X: Any, *, client: Client | None = None) -> SeriesCollection:
         Errors name the chunk, counted from 0.
     """
     client = default_client() if client is None else client
-    parts = parts_of(X)
+    parts = parts_with_graphs(parts_of(X), client)
     described = describe(parts, client)
     first = described[0]
     for number, each in enumerate(described):
@@ -68,12 +68,14 @@ def parts_of(X: Any) -> list[Delayed]:
     )
 
 
-def describe(parts: Sequence[Delayed], client: Client) -> list[tuple[NDArray[np.int64], int, str]]:
+def describe(parts: Sequence[Part], client: Client) -> list[tuple[NDArray[np.int64], int, str]]:
     """The lengths of the series of each part, and its channels and dtype."""
-    look = dask.delayed(_describe, pure=False)
-    futures = client.compute(
-        [look(part, number) for number, part in enumerate(parts)], retries=RETRIES
-    )
+    graph: Graph = {}
+    keys = new_keys("describe", len(parts))
+    for number, (key, part) in enumerate(zip(keys, parts, strict=True)):
+        graph.update(part.graph)
+        graph[key] = (_describe, part.key, number)
+    futures = submit(client, graph, keys)
     described = []
     try:
         for number, future in enumerate(futures):

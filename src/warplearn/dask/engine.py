@@ -9,30 +9,32 @@ Sums are added up in a tree whose shape depends on the chunks only.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-import dask
 import numpy as np
-from dask.delayed import Delayed
 from distributed import Client, Future
 from numpy.typing import NDArray
 
+from warplearn.dask.graphs import Graph, Part, new_keys, result_of, submit
 from warplearn.dask.progress import Progress, finished
 from warplearn.series.chunks import each, total
 from warplearn.series.collection import SeriesCollection
 
-RETRIES = 2  # of a task, such as one that reads a chunk
 SPLIT_EVERY = 16  # partial sums that are added up by one task
 SPLIT_LARGE = 4  # the same, of sums that take much memory
-_IN_FLIGHT = 4  # chunks for each thread of the cluster whose results are on their way
+_BATCH = 4  # chunks for each thread of the cluster that are sent off together
+_BATCHES = 2  # whose results are on their way at a time
 
 Change = Callable[[SeriesCollection], SeriesCollection]
 _Share = tuple[int, slice | NDArray[np.int64], NDArray[np.int64] | None]
 
 
-class Box(NamedTuple):
+@dataclass(frozen=True)
+class Box:
     """What all tasks of a pass need; travels to each worker once."""
 
     function: Callable[..., Any]
@@ -107,22 +109,13 @@ def _take(part: Any, local: NDArray[np.int64]) -> Any:
     return some.values, some.lengths
 
 
-def result_of(futures: Future | list[Future], client: Client) -> Any:
-    """The result of tasks; they are cancelled if it is not wanted any more, as after Ctrl-C."""
-    try:
-        return client.gather(futures)
-    except BaseException:
-        client.cancel(futures, force=True)
-        raise
-
-
 class ClusterEngine:
     """Runs functions on the workers that hold the series.
 
     Parameters
     ----------
     client : Client
-    parts : sequence of Delayed
+    parts : sequence of Part
     bounds : array of int
         The first series of each part, and their number.
     changes : tuple of functions
@@ -133,7 +126,7 @@ class ClusterEngine:
     def __init__(
         self,
         client: Client,
-        parts: Sequence[Delayed],
+        parts: Sequence[Part],
         bounds: NDArray[np.int64],
         changes: tuple[Change, ...] = (),
         progress: Progress | None = None,
@@ -151,11 +144,10 @@ class ClusterEngine:
 
         Dask sends those of a worker that is lost again, which it would not do after `scatter`.
         """
-        rows = [
-            dask.delayed(Rows(np.ascontiguousarray(column[own])), traverse=False)
-            for _, own, _ in self.split(None)
-        ]
-        return Placed(self.client.compute(rows))
+        shares = [np.ascontiguousarray(column[own]) for _, own, _ in self.split(None)]
+        keys = new_keys("rows", len(shares))
+        graph = {key: (Rows, rows) for key, rows in zip(keys, shares, strict=True)}
+        return Placed(submit(self.client, graph, keys))
 
     def split(self, cases: NDArray[np.int64] | None) -> Iterator[_Share]:
         """The parts with some of the cases, which cases these are, and their places in the part."""
@@ -169,48 +161,60 @@ class ClusterEngine:
             if len(own):
                 yield number, own, own - self.bounds[number]
 
-    def _tasks(
+    def _graph(
         self,
         run: Callable[..., Any],
-        box: Delayed,
+        box: Box,
         columns: Sequence[NDArray[Any] | Placed],
         split: Sequence[_Share],
-    ) -> list[Delayed]:
-        task = dask.delayed(run, pure=False)
+    ) -> tuple[Graph, list[Any]]:
+        """A graph with a task for each part, and their keys; the first is that of the box."""
 
         def rows(column: NDArray[Any] | Placed, number: int, own: Any) -> Any:
             if isinstance(column, Placed):
                 return column.parts[number]
             return np.ascontiguousarray(column[own])
 
-        return [
-            task(self.parts[number], box, local, *(rows(c, number, own) for c in columns))
-            for number, own, local in split
-        ]
+        first, *keys = new_keys(run.__name__, 1 + len(split))
+        graph: Graph = {first: box}
+        for key, (number, own, local) in zip(keys, split, strict=True):
+            part = self.parts[number]
+            graph.update(part.graph)
+            graph[key] = (run, part.key, first, local, *(rows(c, number, own) for c in columns))
+        return graph, [first, *keys]
 
     def each(
         self, function: Any, columns: tuple[Any, ...], cases: NDArray[np.int64] | None
     ) -> Iterator[Any]:
-        """What a function makes of one chunk after the other; cases are in ascending order."""
-        split = list(self.split(cases))
-        with self.progress.of(len(split)) as topic:
-            box = dask.delayed(Box(function, None, self.changes, topic), traverse=False)
-            yield from self._results(self._tasks(_each, box, columns, split))
+        """What a function makes of one chunk after the other; cases are in ascending order.
 
-    def _results(self, tasks: list[Delayed]) -> Iterator[Any]:
-        """What tasks return, in their order; few of them are on their way at a time."""
-        most = _IN_FLIGHT * max(1, sum(self.client.nthreads().values()))
-        waiting: list[Future] = []
-        try:
-            while tasks or waiting:
-                new, tasks = tasks[: most - len(waiting)], tasks[most - len(waiting) :]
-                if new:
-                    waiting += self.client.compute(new, retries=RETRIES)
-                yield from waiting[0].result()
-                del waiting[0]
-        finally:
-            if waiting:
-                self.client.cancel(waiting, force=True)
+        Few chunks are on their way at a time.
+        """
+        split = list(self.split(cases))
+        size = _BATCH * max(1, sum(self.client.nthreads().values()))
+        waiting: deque[list[Future]] = deque()
+        with self.progress.of(len(split)) as topic:
+            box = Box(function, None, self.changes, topic)
+            try:
+                for start in range(0, len(split), size):
+                    graph, keys = self._graph(_each, box, columns, split[start : start + size])
+                    waiting.append(submit(self.client, graph, keys[1:]))
+                    if len(waiting) == _BATCHES:
+                        yield from self._next(waiting)
+                while waiting:
+                    yield from self._next(waiting)
+            finally:
+                if waiting:
+                    self.client.cancel(
+                        [future for batch in waiting for future in batch], force=True
+                    )
+
+    def _next(self, waiting: deque[list[Future]]) -> Iterator[Any]:
+        """The results of the first batch, which is let go before they are used."""
+        results = self.client.gather(waiting[0])
+        waiting.popleft()
+        while results:
+            yield from results.pop(0)
 
     def total(
         self,
@@ -226,14 +230,21 @@ class ClusterEngine:
         few of its sums, which are large, are in the memory of a worker at a time.
         """
         split = list(self.split(cases))
+        few = SPLIT_LARGE if whole else SPLIT_EVERY
         with self.progress.of(len(split)) as topic:
-            box = dask.delayed(Box(function, plus, self.changes, topic, whole), traverse=False)
-            level = self._tasks(_total, box, columns, split)
-            add = dask.delayed(_sum, pure=False)
-            few = SPLIT_LARGE if whole else SPLIT_EVERY
+            box = Box(function, plus, self.changes, topic, whole)
+            graph, (first, *level) = self._graph(_total, box, columns, split)
             while len(level) > 1:
-                level = [add(box, *level[i : i + few]) for i in range(0, len(level), few)]
-            return result_of(self.client.compute(level[0], retries=RETRIES), self.client)
+                groups = [level[i : i + few] for i in range(0, len(level), few)]
+                level = new_keys("sum", len(groups))
+                for key, group in zip(level, groups, strict=True):
+                    graph[key] = (_sum, first, *group)
+            return result_of(submit(self.client, graph, level), self.client)[0]
+
+    def take(self, number: int, local: NDArray[np.int64]) -> tuple[Any, Graph]:
+        """The key and the graph of a task that takes some series of a part."""
+        part, (key,) = self.parts[number], new_keys("take", 1)
+        return key, {**part.graph, key: (_take, part.key, local)}
 
 
 class ClusterSource:
@@ -259,15 +270,15 @@ class ClusterSource:
         values = np.zeros(
             (len(cases), int(self._lengths[cases].max(initial=0)), self.shape[2]), self.dtype
         )
-        engine, task, places = self._engine, dask.delayed(_take, pure=False), []
-        tasks = []
+        engine, places, keys = self._engine, [], []
+        graph: Graph = {}
         part_of = np.searchsorted(engine.bounds, cases, side="right") - 1
         for number in np.unique(part_of):
             places.append(np.flatnonzero(part_of == number))
-            local = cases[places[-1]] - engine.bounds[number]
-            tasks.append(task(engine.parts[int(number)], local))
-        futures = engine.client.compute(tasks, retries=RETRIES)
-        results = result_of(futures, engine.client)
+            key, tasks = engine.take(int(number), cases[places[-1]] - engine.bounds[number])
+            keys.append(key)
+            graph.update(tasks)
+        results = result_of(submit(engine.client, graph, keys), engine.client)
         for place, (some, _) in zip(places, results, strict=True):
             values[place, : some.shape[1]] = some
         return values

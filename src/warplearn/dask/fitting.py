@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from warplearn.dask.collecting import collection, targets_of
-from warplearn.dask.engine import RETRIES, ClusterEngine, result_of
+from warplearn.dask.engine import ClusterEngine
+from warplearn.dask.graphs import RETRIES, result_of
 from warplearn.model_selection import ElasticGridSearchCV, fit_many
 from warplearn.series.collection import SeriesCollection
 
