@@ -14,7 +14,8 @@ from ucr import labelled
 from warplearn import Alphabet, SeriesCollection, pairwise_dtw
 from warplearn.cluster import ElasticAgglomerative, ElasticKMeans, ElasticSOM, kmeans
 from warplearn.elastic.costs import like, maximum, register, where
-from warplearn.mean import elastic_mean
+from warplearn.mean import Averaging, Descent, elastic_mean
+from warplearn.series.chunks import total
 
 
 @pytest.fixture
@@ -69,6 +70,25 @@ def test_other_means(method, space, groups):
     assert adjusted_rand_score(labels, model.labels_) > 0.9
     assert model.cluster_centers_.shape == {"series": (3, 6), "matrix": (3, 24, 6)}[space]
     np.testing.assert_array_equal(model.predict(X), model.labels_)
+
+
+@pytest.mark.parametrize("cost", ["squared", "absolute"])
+def test_a_pass_over_the_series_serves_all_means(cost, groups, monkeypatch):
+    X, _ = groups
+    passes = []
+
+    def counted(*args, **options):
+        passes.append(args)
+        return total(*args, **options)
+
+    monkeypatch.setattr("warplearn.averaging.objective.total", counted)
+    sweeps, halvings = 2, 1
+    for k in (1, 2, 5):
+        passes.clear()
+        method = Averaging() if cost == "squared" else Descent(halvings)
+        options = {"max_iter": 1, "mean_iter": sweeps, "tol": 0, "cost": cost, "method": method}
+        ElasticKMeans(k, init=X[:k], **options).fit(X)
+        assert len(passes) == sweeps * (1 if cost == "squared" else 1 + halvings) + 1
 
 
 def test_best_of_several_runs(groups):

@@ -129,6 +129,28 @@ def test_unsupervised(client):
         np.testing.assert_allclose(got, expected, rtol=1e-8)
 
 
+def test_a_collection_keeps_what_workers_hold(client):
+    """Nobody else refers to the persisted array."""
+    X, _ = made()
+    series = remote.collection(da.from_array(X, chunks=(40, -1)).persist(), client=client)
+    expected = ElasticMean(max_iter=2).fit(X).mean_
+    np.testing.assert_allclose(ElasticMean(max_iter=2).fit(series).mean_, expected, rtol=1e-8)
+
+
+def test_large_boxes_and_many_parts(client, monkeypatch):
+    """What tasks need comes with each of them or is fetched; many sums are added on the workers."""
+    monkeypatch.setattr("warplearn.dask.engine.SPLIT_EVERY", 2)
+    X, _ = made()
+    parts = da.from_array(X, chunks=(10, -1))
+    model = ElasticKMeans(2, max_iter=3, random_state=0)
+    expected = clone(model).fit(X)
+    for small in (0, 2**16):
+        monkeypatch.setattr("warplearn.dask.engine._SMALL", small)
+        got = remote.fit(clone(model), parts, client=client)
+        np.testing.assert_allclose(got.cluster_centers_, expected.cluster_centers_, rtol=1e-8)
+        np.testing.assert_array_equal(got.labels_, expected.labels_)
+
+
 def test_ragged_chunks_and_neighbors(client):
     rng = np.random.default_rng(0)
     series = [rng.normal(size=rng.integers(5, 12)) for _ in range(30)]

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from functools import reduce
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from distributed import Client, Future
+from distributed.protocol.pickle import dumps, loads
 from numpy.typing import NDArray
 
 from warplearn.dask.graphs import Graph, Part, new_keys, result_of, submit
@@ -28,20 +29,31 @@ SPLIT_EVERY = 16  # partial sums that are added up by one task
 SPLIT_LARGE = 4  # the same, of sums that take much memory
 _BATCH = 4  # chunks for each thread of the cluster that are sent off together
 _BATCHES = 2  # whose results are on their way at a time
+_SMALL = 2**16  # bytes of a box that each task gets for itself: to fetch it would take longer
 
 Change = Callable[[SeriesCollection], SeriesCollection]
 _Share = tuple[int, slice | NDArray[np.int64], NDArray[np.int64] | None]
 
 
-@dataclass(frozen=True)
-class Box:
-    """What all tasks of a pass need; travels to each worker once."""
+class Box(NamedTuple):
+    """What all tasks of a pass need; they get it sealed, so that the scheduler need not open it."""
 
     function: Callable[..., Any]
     plus: Callable[[Any, Any], Any] | None
     changes: tuple[Change, ...]
     topic: str | None
     whole: bool = False
+
+    def sealed(self) -> bytes:
+        """The box as it travels."""
+        return bytes(dumps(self))
+
+    @classmethod
+    def opened(cls, sealed: bytes) -> Box:
+        """What was sealed."""
+        box = loads(sealed)
+        assert isinstance(box, cls)
+        return box
 
 
 class Rows(NamedTuple):
@@ -76,16 +88,18 @@ def _rows(column: Any, local: NDArray[np.int64] | None) -> NDArray[Any]:
     return column.values if local is None else column.values[local]
 
 
-def _each(part: Any, box: Box, local: Any, *columns: Any) -> list[Any]:
+def _each(part: Any, sealed: bytes, local: Any, *columns: Any) -> list[Any]:
     """What a function makes of the series of a part, a chunk at a time."""
+    box = Box.opened(sealed)
     rows = [_rows(column, local) for column in columns]
     results = list(each(box.function, _some(part, local, box), *rows))
     finished(box.topic)
     return results
 
 
-def _total(part: Any, box: Box, local: Any, *columns: Any) -> Any:
+def _total(part: Any, sealed: bytes, local: Any, *columns: Any) -> Any:
     """What a function of the series of a part adds up to."""
+    box = Box.opened(sealed)
     assert box.plus is not None
     some, rows = _some(part, local, box), [_rows(column, local) for column in columns]
     if box.whole:
@@ -96,12 +110,8 @@ def _total(part: Any, box: Box, local: Any, *columns: Any) -> Any:
     return result
 
 
-def _sum(box: Box, *partial: Any) -> Any:
-    assert box.plus is not None
-    so_far = partial[0]
-    for one in partial[1:]:
-        so_far = box.plus(so_far, one)
-    return so_far
+def _sum(plus: Callable[[Any, Any], Any], *partial: Any) -> Any:
+    return reduce(plus, partial)
 
 
 def _take(part: Any, local: NDArray[np.int64]) -> Any:
@@ -164,24 +174,26 @@ class ClusterEngine:
     def _graph(
         self,
         run: Callable[..., Any],
-        box: Box,
+        sealed: bytes,
         columns: Sequence[NDArray[Any] | Placed],
         split: Sequence[_Share],
     ) -> tuple[Graph, list[Any]]:
-        """A graph with a task for each part, and their keys; the first is that of the box."""
+        """A graph with a task for each part, and their keys."""
 
         def rows(column: NDArray[Any] | Placed, number: int, own: Any) -> Any:
             if isinstance(column, Placed):
                 return column.parts[number]
             return np.ascontiguousarray(column[own])
 
-        first, *keys = new_keys(run.__name__, 1 + len(split))
-        graph: Graph = {first: box}
+        shared, *keys = new_keys(run.__name__, 1 + len(split))
+        small = len(sealed) <= _SMALL
+        graph: Graph = {} if small else {shared: sealed}  # which a worker gets once
+        box = sealed if small else shared
         for key, (number, own, local) in zip(keys, split, strict=True):
             part = self.parts[number]
             graph.update(part.graph)
-            graph[key] = (run, part.key, first, local, *(rows(c, number, own) for c in columns))
-        return graph, [first, *keys]
+            graph[key] = (run, part.key, box, local, *(rows(c, number, own) for c in columns))
+        return graph, keys
 
     def each(
         self, function: Any, columns: tuple[Any, ...], cases: NDArray[np.int64] | None
@@ -194,20 +206,18 @@ class ClusterEngine:
         size = _BATCH * max(1, sum(self.client.nthreads().values()))
         waiting: deque[list[Future]] = deque()
         with self.progress.of(len(split)) as topic:
-            box = Box(function, None, self.changes, topic)
+            sealed = Box(function, None, self.changes, topic).sealed()
             try:
                 for start in range(0, len(split), size):
-                    graph, keys = self._graph(_each, box, columns, split[start : start + size])
-                    waiting.append(submit(self.client, graph, keys[1:]))
+                    graph, keys = self._graph(_each, sealed, columns, split[start : start + size])
+                    waiting.append(submit(self.client, graph, keys))
                     if len(waiting) == _BATCHES:
                         yield from self._next(waiting)
                 while waiting:
                     yield from self._next(waiting)
             finally:
-                if waiting:
-                    self.client.cancel(
-                        [future for batch in waiting for future in batch], force=True
-                    )
+                for batch in waiting:
+                    self.client.cancel(batch, force=True)
 
     def _next(self, waiting: deque[list[Future]]) -> Iterator[Any]:
         """The results of the first batch, which is let go before they are used."""
@@ -232,14 +242,14 @@ class ClusterEngine:
         split = list(self.split(cases))
         few = SPLIT_LARGE if whole else SPLIT_EVERY
         with self.progress.of(len(split)) as topic:
-            box = Box(function, plus, self.changes, topic, whole)
-            graph, (first, *level) = self._graph(_total, box, columns, split)
-            while len(level) > 1:
+            sealed = Box(function, plus, self.changes, topic, whole).sealed()
+            graph, level = self._graph(_total, sealed, columns, split)
+            while len(level) > (1 if whole else few):
                 groups = [level[i : i + few] for i in range(0, len(level), few)]
                 level = new_keys("sum", len(groups))
                 for key, group in zip(level, groups, strict=True):
-                    graph[key] = (_sum, first, *group)
-            return result_of(submit(self.client, graph, level), self.client)[0]
+                    graph[key] = (_sum, plus, *group)
+            return reduce(plus, result_of(submit(self.client, graph, level), self.client))
 
     def take(self, number: int, local: NDArray[np.int64]) -> tuple[Any, Graph]:
         """The key and the graph of a task that takes some series of a part."""
