@@ -86,10 +86,10 @@ class _Around(NamedTuple):
         for mean, shares in enumerate(self.shares):
             own = weights * shares[labels]
             cases = np.flatnonzero(own)
-            if len(cases) == len(some):
-                yield mean, own, some
-            elif len(cases):
+            if 0 < len(cases) < len(some):
                 yield mean, own[cases], some[cases]
+            elif len(cases):
+                yield mean, own, some
 
     def _evaluate(self, mean: int, some: SeriesCollection, **wanted: Any) -> Evaluation:
         Y, cost, band, n_jobs = self.Y[mean, None], self.cost, self.band, self.n_jobs
@@ -161,18 +161,18 @@ class Objective(NamedTuple):
 
     def values(self, Y: Array) -> Weights:
         """The variation at each mean."""
-        found: Weights = self._total(self._around(Y).values, np.zeros(len(Y)))
+        found: Weights = self._total(self._around(Y).values)
         return found
 
     def values_and_forces(self, Y: Array) -> ValueAndForce:
         """The variation at each mean, and the direction in which it falls."""
-        found: ValueAndForce = self._total(self._around(Y).forces, ValueAndForce.nothing(Y))
+        found: ValueAndForce = self._total(self._around(Y).forces)
         return found
 
     def _around(self, Y: Array) -> _Around:
         return _Around(Y, self.shares, self.cost, self.band, self.n_jobs)
 
-    def _total(self, function: Callable[..., Any], nothing: Any) -> Any:
+    def _total(self, function: Callable[..., Any]) -> Any:
         """The sum of a function of series, weights and labels, over the series with weight."""
         if self.X.engine is not None:  # workers see for themselves which series have weight
             return total(function, self.X, *self.columns)
@@ -180,4 +180,6 @@ class Objective(NamedTuple):
         cases = np.flatnonzero(self.weights * used[self.labels])
         if self.X.in_memory and len(used) > 1:  # a chunk then has the series of few means
             cases = cases[np.argsort(self.labels[cases], kind="stable")]
-        return total(function, self.X, *self.columns, cases=cases) if len(cases) else nothing
+        if not len(cases):
+            return function(self.X[:0], self.weights[:0], self.labels[:0])
+        return total(function, self.X, *self.columns, cases=cases)
