@@ -85,11 +85,12 @@ class _Around(NamedTuple):
         """The means that have weight here, with the series that give it."""
         for mean, shares in enumerate(self.shares):
             own = weights * shares[labels]
-            cases = np.flatnonzero(own)
-            if 0 < len(cases) < len(some):
-                yield mean, own[cases], some[cases]
-            elif len(cases):
+            count = np.count_nonzero(own)
+            if count == len(own) > 0:
                 yield mean, own, some
+            elif count:
+                cases = np.flatnonzero(own)
+                yield mean, own[cases], some[cases]
 
     def _evaluate(self, mean: int, some: SeriesCollection, **wanted: Any) -> Evaluation:
         Y, cost, band, n_jobs = self.Y[mean, None], self.cost, self.band, self.n_jobs
@@ -176,6 +177,8 @@ class Objective(NamedTuple):
         """The sum of a function of series, weights and labels, over the series with weight."""
         if self.X.engine is not None:  # workers see for themselves which series have weight
             return total(function, self.X, *self.columns)
+        if len(self.X) == 1:  # as in stochastic steps, of which there are many
+            return function(self.X, self.weights, self.labels)
         used: NDArray[np.bool_] = np.any(self.shares, axis=0)
         cases = np.flatnonzero(self.weights * used[self.labels])
         if self.X.in_memory and len(used) > 1:  # a chunk then has the series of few means
