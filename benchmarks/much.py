@@ -214,12 +214,8 @@ def _on_cluster(
             da.concatenate([da.from_delayed(f, c.shape, c.dtype) for f, c in pairs])
         )
 
-    def cut(size: int) -> Any:
-        return spread([X[i : i + size] for i in range(0, len(X), size)])
-
-    # Features take long, alignments less, and a step of a linear model is so short that its chunks
-    # have to be large.
-    small, medium = cut(CHUNK), cut(10 * CHUNK)
+    # Features take long, and a step of the others is so short that their chunks have to be large.
+    small = spread([X[i : i + CHUNK] for i in range(0, len(X), CHUNK)])
     many, labels = spread([X] * MANY), np.tile(y, MANY)
     pairs = small[: 3 * CHUNK]
 
@@ -230,14 +226,13 @@ def _on_cluster(
     network = ElasticMLPClassifier(
         hidden_layer_sizes=(4,), elasticity=10, batch_size=len(labels), max_iter=3, random_state=0
     )
-    # Each step of each mean is a pass over the series.
     kmeans = ElasticKMeans(4, band=10, max_iter=3, mean_iter=1, random_state=0)
     return {
         "features fit": fit(ElasticFeatureClassifier(800, random_state=0), small, y),
         "features predict": lambda: client.compute(remote.predict(model, small)).result(),
         f"linear fit of {MANY} times as many": fit(steps, many, labels),
         f"network fit of {MANY} times as many": fit(network, many, labels),
-        "k-means fit": fit(kmeans, medium),
+        f"k-means fit of {MANY} times as many": fit(kmeans, many),
         "pairwise": lambda: client.compute(remote.pairwise_dtw(pairs).sum()).result(),
     }
 
