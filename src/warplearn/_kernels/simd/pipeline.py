@@ -6,6 +6,8 @@ the compiler's time would otherwise go into parts of kernels that are never call
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from llvmlite import binding as llvm
@@ -54,31 +56,68 @@ class _Whole(_Library):
     after the first time.
     """
 
-    def _optimize_final_module(self) -> None:
+    def finalize(self) -> None:
+        self._codegen._check_llvm_bugs()
+        self._raise_if_finalized()
+        _link_callees(self, self._final_module)
         passes, builder = self._codegen._module_pass_manager()
         passes.run(self._final_module, builder)
+        self._final_module.verify()
+        self._finalize_final_module()
 
 
 class _Part(_Library):
-    """Code that is optimized, and turned into machine code, only as a part of an entry point.
+    """Code that is linked, optimized, and turned into machine code only for an entry point.
 
-    Numba would do both for every function on its own, and again for everything that calls it: what
-    is deep inside a kernel would be optimized once a level.
+    Numba would do all three for every function on its own, and again for everything that calls it:
+    what is deep inside a kernel would be copied and optimized once a level.
     """
 
-    def _optimize_final_module(self) -> None:
-        pass
-
-    def _finalize_final_module(self) -> None:
+    def finalize(self) -> None:
+        self._raise_if_finalized()
+        for function in self.get_defined_functions():
+            function.linkage = "linkonce_odr"  # several modules may have it; the unused have not
         self._finalize_dynamic_globals()
         self._finalized = True
 
+    def own_module(self) -> Any:
+        """The code without that of callees."""
+        self._ensure_finalized()
+        return self._final_module
+
+    def _get_module_for_linking(self) -> Any:
+        # For libraries of Numba itself, such as the body of a parallel loop.
+        if self._shared_module is None:
+            self._shared_module = self.own_module().clone()
+            _link_callees(self, self._shared_module)
+        return self._shared_module
+
     def get_pointer_to_function(self, name: str) -> int:
+        self._ensure_finalized()
         return 0
 
     @property
     def codegen(self) -> Any:
         return _NoEnvironment(self._codegen)
+
+
+def _link_callees(library: _Library, module: Any) -> None:
+    """Add the code of all that a library calls, and of what these call, each once."""
+    order: dict[Any, None] = {}
+
+    def visit(each: Any) -> None:
+        if isinstance(each, _Library):
+            for callee in each._linking_libraries:
+                if callee not in order:
+                    visit(callee)
+        order[each] = None
+
+    visit(library)
+    # Callers come first: what nobody calls yet is not linked.
+    for each in [*reversed(order)][1:]:
+        library._reload_init.update(each._reload_init)
+        code = each.own_module() if isinstance(each, _Part) else each._get_module_for_linking()
+        module.link_in(code, preserve=True)
 
 
 class _NoEnvironment:
@@ -142,22 +181,56 @@ class _Flags(Flags):
         return isinstance(other, Flags) and self._values == other._values
 
 
-class WholeCompiler(Compiler):
-    """Compiles an entry point."""
+def _call_with_room(function: Callable[..., Any], *args: Any) -> Any:
+    """Call a function in a frame that is as large as the frames of a thousand calls.
 
-    _library: type[JITCodeLibrary] = _Whole
+    Python keeps frames in blocks of 16 kB.  A loop that calls across the end of a block takes one
+    from the system, and gives it back, each time.  Compiling is so many calls deep that it was a
+    tenth of its time.  The block that holds a large frame has room for all that are called from it.
+    """
+    return function(*args)
+
+
+_call_with_room.__code__ = _call_with_room.__code__.replace(co_stacksize=1 << 16)
+
+_SIZES: dict[str, int] = {}
+
+
+def _size_of(context: Any, kind: Any) -> int:
+    """The bytes of an LLVM type: for every variable Numba parses a module to find out."""
+    name = str(kind)
+    if name not in _SIZES:
+        _SIZES[name] = kind.get_abi_size(context.target_data)
+    return _SIZES[name]
+
+
+class _Compiler(Compiler):
+    """Compiles into a library of our own."""
+
+    _library: type[_Library]
 
     def __init__(
         self, typingctx: Any, targetctx: Any, library: Any, args: Any, result: Any, flags: Any,
         locals: Any,
     ) -> None:  # fmt: skip
+        targetctx = targetctx.subtarget(get_abi_sizeof=partial(_size_of, targetctx))
         if library is None:
             library = self._library(targetctx.codegen(), self._library.__name__)
             library.enable_object_caching()
         super().__init__(typingctx, targetctx, library, args, result, _Flags(flags), locals)
 
 
-class PartCompiler(WholeCompiler):
+
+class WholeCompiler(_Compiler):
+    """Compiles an entry point."""
+
+    _library = _Whole
+
+    def compile_extra(self, function: Any) -> Any:
+        return _call_with_room(super().compile_extra, function)
+
+
+class PartCompiler(_Compiler):
     """Compiles a function that only kernels call.
 
     Such functions have no closures, comprehensions and expressions of whole arrays.
