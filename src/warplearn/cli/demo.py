@@ -57,6 +57,7 @@ def demo(
     if stream:
         play(json=json)
         return
+    from warplearn._kernels.simd.threads import thread_count
     from warplearn.experiments import Study, collect, finished, read_views
     from warplearn.experiments.report import write_report
 
@@ -65,7 +66,7 @@ def demo(
     study = Study.read("demo")
     cases = collect(study).data
     with screen.status("preparing kernels (compiled the first time only)"):
-        _prepare(study, one_process=jobs == 1)
+        _prepare(study, one_process=thread_count(jobs) == 1)
     prepared = time.perf_counter() - start
     if run_study(study, cases, results, 1, quiet=json):
         raise typer.Exit(FAILED)
@@ -96,7 +97,7 @@ def _in_order(views: list[Line], cases: list[Data]) -> list[Line]:
 def _prepare(study: Study, *, one_process: bool) -> None:
     """Compile what the methods need, so that times are those of computing.
 
-    A process compiles one kernel at a time, so there are two of them.
+    A process compiles one kernel at a time, so there are two of them if there are cores for them.
     """
     names = [method.name for method in study.methods]
     if one_process:
