@@ -18,7 +18,7 @@ from warplearn._kernels.simd.caching import KernelCache
 from warplearn._kernels.simd.listeners import listen_to_compilations
 from warplearn._kernels.simd.pipeline import PartCompiler, WholeCompiler
 
-_ENTRY = {"nogil": True, "pipeline_class": WholeCompiler}
+_ENTRY = {"nogil": True, "no_cfunc_wrapper": True, "pipeline_class": WholeCompiler}
 _PART = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": PartCompiler}
 
 # Dividing by zero gives infinity in functions that are chosen by the type of an argument.

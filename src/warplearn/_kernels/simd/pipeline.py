@@ -7,7 +7,7 @@ the compiler's time would otherwise go into parts of kernels that are never call
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from llvmlite import binding as llvm
@@ -16,8 +16,9 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, DefaultPassBuilder, Flags
 from numba.core.compiler_machinery import AnalysisPass, register_pass
 from numba.core.datamodel import default_manager
-from numba.core.typed_passes import NopythonRewrites, NopythonTypeInference
-from numba.core.untyped_passes import InlineClosureLikes
+from numba.core.lowering import Lower
+from numba.core.runtime.context import NRTContext
+from numba.core.typed_passes import BaseNativeLowering, NativeLowering, NopythonTypeInference
 
 _STACK_ALIGNMENT = 64  # bytes: of the longest vector registers, and of a cache line
 
@@ -133,9 +134,43 @@ class _NoEnvironment:
         pass
 
 
+@cache
 def _holds_arrays(kind: types.Type) -> bool:
     """Whether values of a type have reference counts."""
     return bool(default_manager[kind].contains_nrt_meminfo())
+
+
+class _References(NRTContext):
+    """Reference counts, for which only what has them is taken out of a tuple.
+
+    Numba would take out every number, and the shape of every array.
+    """
+
+    def get_meminfos(self, builder: Any, kind: types.Type, value: Any) -> list[tuple[Any, Any]]:
+        model = default_manager[kind]
+        found = []
+        if model.has_nrt_meminfo():
+            found.append((kind, model.get_nrt_meminfo(builder, value)))
+        for field, get in model.traverse(builder):
+            if _holds_arrays(field):
+                found += self.get_meminfos(builder, field, get(value))
+        return found
+
+
+class _Lower(Lower):
+    """Writes nothing for the end of a variable that has no reference counts."""
+
+    def delvar(self, name: str) -> None:
+        if self.context.enable_nrt and _holds_arrays(self.typeof(name)):
+            super().delvar(name)
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _Lowering(BaseNativeLowering):
+    """Writes the code of a part for LLVM."""
+
+    _name = "part_lowering"
+    lowering_class = _Lower
 
 
 @register_pass(mutates_CFG=False, analysis_only=False)
@@ -154,6 +189,7 @@ class _BorrowArrays(AnalysisPass):
     def run_pass(self, state: Any) -> bool:
         if not _holds_arrays(state.return_type) and not self._gets_arrays(state):
             state.targetctx = state.targetctx.subtarget(enable_nrt=False)
+        state.targetctx.nrt = _References(state.targetctx, state.targetctx.enable_nrt)
         return False
 
     @staticmethod
@@ -220,7 +256,6 @@ class _Compiler(Compiler):
         super().__init__(typingctx, targetctx, library, args, result, _Flags(flags), locals)
 
 
-
 class WholeCompiler(_Compiler):
     """Compiles an entry point."""
 
@@ -233,15 +268,31 @@ class WholeCompiler(_Compiler):
 class PartCompiler(_Compiler):
     """Compiles a function that only kernels call.
 
-    Such functions have no closures, comprehensions and expressions of whole arrays.
+    Such functions have no closures, comprehensions, expressions of whole arrays, `with`, loops over
+    tuples of several types, and parallel loops.
     """
 
     _library = _Part
-    _left_out = (InlineClosureLikes, NopythonRewrites)
+    _left_out = frozenset({
+        "annotate_types",
+        "dump_parfor_diagnostics",
+        "find_literally",
+        "inline_closure_likes",
+        "inline_inlinables",
+        "literal_unroll",
+        "LiteralPropagation",
+        "make_function_op_code_to_jit_function",
+        "nopython_rewrites",
+        "with_lifting",
+    })  # fmt: skip
 
     def define_pipelines(self) -> list[Any]:
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        passes.passes = [each for each in passes.passes if each[0] not in self._left_out]
+        passes.passes = [each for each in passes.passes if each[0]._name not in self._left_out]
+        passes.passes = [
+            (_Lowering if each is NativeLowering else each, description)
+            for each, description in passes.passes
+        ]
         passes.add_pass_after(_BorrowArrays, NopythonTypeInference)
         passes.finalize()
         return [passes]
