@@ -74,6 +74,8 @@ class _Part(_Library):
     what is deep inside a kernel would be copied and optimized once a level.
     """
 
+    _shared_module: Any
+
     def finalize(self) -> None:
         self._raise_if_finalized()
         for function in self.get_defined_functions():
@@ -288,10 +290,10 @@ class PartCompiler(_Compiler):
 
     def define_pipelines(self) -> list[Any]:
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        passes.passes = [each for each in passes.passes if each[0]._name not in self._left_out]
         passes.passes = [
             (_Lowering if each is NativeLowering else each, description)
             for each, description in passes.passes
+            if each._name not in self._left_out
         ]
         passes.add_pass_after(_BorrowArrays, NopythonTypeInference)
         passes.finalize()
