@@ -97,7 +97,9 @@ def costs(options: argparse.Namespace) -> None:
         basis = Basis.of(model._transformers(), cases)
         sums = accumulate(basis, cases)
         size = sum(array.nbytes for family in sums.families for array in family) / 1e6
-        _print_cost(f"prediction with {name}", lambda model=model: model.predict(X), len(X))
+        third = clone(model).set_params(keep=1 / 3).fit(X[:100], y[:100])
+        for which, each in ((name, model), (f"a third of {name}", third)):
+            _print_cost(f"prediction with {which}", lambda each=each: each.predict(X), len(X))
         _print_cost(
             f"features of {name}, and their sums",
             lambda basis=basis, cases=cases: accumulate(basis, cases), len(X),
