@@ -1,5 +1,6 @@
-"""Docstring examples of `warplearn.torch` are collected where PyTorch is installed."""
+"""What needs PyTorch is collected, for its docstring examples, where PyTorch is installed."""
 
 from importlib.util import find_spec
 
-collect_ignore = [] if find_spec("torch") else ["src/warplearn/torch"]
+_NEED_TORCH = ["src/warplearn/torch", "tests/fuzz/networks.py"]
+collect_ignore = [] if find_spec("torch") else _NEED_TORCH
