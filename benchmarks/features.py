@@ -221,7 +221,7 @@ def _one_regression(*representations: str) -> Callable[[int], Any]:
 
     def make(seed: int) -> Any:
         features = ElasticFeatures(representations=representations, random_state=seed, n_jobs=1)
-        alphas = np.array(DEFAULT_ALPHAS) * 8000 * len(features.poolings)
+        alphas = np.array(DEFAULT_ALPHAS) * features.n_filters * len(features.poolings)
         return make_pipeline(features, StandardScaler(), RidgeClassifierCV(alphas))
 
     return make

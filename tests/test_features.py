@@ -169,14 +169,45 @@ def test_outputs_are_elastic_inner_products(rng):
     X = walks(rng, (4, 40))
     features = ElasticFeatures(48, elasticities=(1, 2, 4), random_state=0).fit(X)
     standardized = features.standardized(SeriesCollection.of(X))
-    for of in features._same_elasticity():
-        cases = rng.integers(4, size=(of.stop - of.start, 8))
-        got, positions = windows.window_outputs(features._matrices(of), *standardized, cases)
-        for (i, g), case in np.ndenumerate(cases):
-            ref = outputs_of(features, X[case, None], (of.start + i) * 8 + g)
-            assert len(ref) == positions[i, g]
-            assert got[i, g, : len(ref)] == pytest.approx(ref, abs=2e-5)
-            assert np.isnan(got[i, g, len(ref) :]).all()
+    for some in ([0, 1, 2, 3, 4, 5], [0, 3, 4], [1, 0]):  # complete draws, parts of them
+        groups = np.array(some)
+        for matrices in features.sweeps(groups):
+            cases = rng.integers(4, size=(len(groups), 8))
+            got, positions = windows.window_outputs(matrices, *standardized, cases)
+            for place in matrices.places[matrices.places >= 0]:
+                for g, case in enumerate(cases[place]):
+                    ref = outputs_of(features, X[case, None], groups[place] * 8 + g)
+                    assert len(ref) == positions[place, g]
+                    assert got[place, g, : len(ref)] == pytest.approx(ref, abs=2e-5)
+                    assert np.isnan(got[place, g, len(ref) :]).all()
+
+
+def test_filters_of_a_draw_begin_with_the_same_columns(rng):
+    features = ElasticFeatures(96, elasticities=(3, 1, 2), random_state=0).fit(walks(rng, (4, 40)))
+    assert features.elasticities_.tolist() == np.repeat([1, 2, 3], 4).tolist()
+    for i in range(32):
+        one, two, three = (features.filter(i + first) for first in (0, 32, 64))
+        assert one.matrix.tolist() == three.matrix[:, :1].tolist()
+        assert two.matrix.tolist() == three.matrix[:, :2].tolist()
+        assert (one.dilation, one.padding) == (three.dilation, three.padding)
+        assert one.representation == three.representation
+    # One recursion computes a draw, and one for each number of columns if draws are not complete.
+    assert [each.places.shape for each in features.sweeps(np.arange(12))] == [(4, 3)]
+    assert [each.places.tolist() for each in features.sweeps(np.array([4, 1, 9]))] == [
+        [[-1, 0]], [[1, -1, 2]],
+    ]  # fmt: skip
+
+
+def test_features_of_some_groups_are_those_of_all(rng):
+    X = walks(rng, (5, 40))
+    features = ElasticFeatures(96, elasticities=(1, 2, 3), random_state=0).fit(X)
+    F = features.transform(X).reshape(5, 12, -1)
+    for some in ([11, 0, 4], [3, 7], [2], [5, 9, 1, 6]):
+        groups = np.array(some)
+        got = features.pooled(
+            features.standardized(SeriesCollection.of(X)), features.sweeps(groups)
+        )
+        assert got.tolist() == F[:, groups].reshape(5, -1).tolist()
 
 
 def test_a_series_alone_or_among_others(rng):
@@ -267,8 +298,8 @@ def test_names_and_selection(rng):
     assert some.transform(X).tolist() == F.reshape(5, 8, 24)[:, [1, 6]].reshape(5, -1).tolist()
     assert some.filter(8).matrix.tolist() == features.filter(48).matrix.tolist()
     assert features.transform(X).tolist() == F.tolist()
-    pipeline = make_pipeline(ElasticFeatures(8, random_state=0), StandardScaler())
-    assert pipeline.fit(X).get_feature_names_out().tolist() == names[:24].tolist()
+    pipeline = make_pipeline(ElasticFeatures(16, random_state=0), StandardScaler())
+    assert pipeline.fit(X).get_feature_names_out().tolist() == names[:48].tolist()
 
 
 @pytest.mark.parametrize(
@@ -293,7 +324,7 @@ def test_bad_parameters(rng, settings, message):
 
 
 def test_bad_series_and_indices(rng):
-    features = ElasticFeatures(8, random_state=0).fit(walks(rng, (4, 12)))
+    features = ElasticFeatures(8, elasticities=(2,), random_state=0).fit(walks(rng, (4, 12)))
     with pytest.raises(ValueError, match="X has 2 channel.*fitted on series of 1"):
         features.transform(walks(rng, (4, 2, 12)))
     with pytest.raises(ValueError, match="index == 8, must be <= 7"):
@@ -417,8 +448,10 @@ def test_dilations_are_weighed_where_series_are_few(rng):
     few = ElasticFeatureClassifier(400, random_state=0).fit(X[:256], y[:256])
     many = ElasticFeatureClassifier(400, random_state=0).fit(X, y)
     assert len(many.families_) == 8
-    parts = [name for name in few.families_ if name.startswith("filters, m = 2, smooth, dil")]
-    assert parts == [f"filters, m = 2, smooth, dilation {d}" for d in ("1", "2", "3", "4 to 7")]
+    start = "filters, m = 2, second_differences, dilation "
+    parts = [name.removeprefix(start) for name in few.families_ if name.startswith(start)]
+    assert parts == ["1", "2", "3", "9"]
+    assert "filters, m = 2, raw, dilation 2 to 4" in few.families_
     assert [name for name in few.families_ if "dilation" not in name] == many.families_
     same = ElasticFeatureClassifier(400, dilations=(1,), random_state=0).fit(X[:50], y[:50])
     assert same.families_ == many.families_  # nothing to weigh

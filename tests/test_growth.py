@@ -300,8 +300,11 @@ def test_factors_of_zero_cost_nothing(rng):
     table = model.coef_.reshape(3, 8, 24)
     table[:, [1, 4]] = 0
     ref = model.features_.transform(X).astype(float) @ model.coef_.T + model.intercept_
-    ((_, parts),) = model._predicting_parts()
-    assert sum(len(groups) for groups, *_ in parts) == 6
+    ((_, sweeps, coef),) = model._predicting_parts()
+    used = np.flatnonzero(table.any(axis=(0, 2)))
+    assert {1, 4}.isdisjoint(used)
+    assert sum((each.places >= 0).sum() for each in sweeps) == len(used)
+    assert coef.shape == (len(used) * 24, 3)
     assert model.decision_function(X) == pytest.approx(ref, abs=1e-4)
     table[...] = 0
     assert model.decision_function(X) == pytest.approx(np.tile(model.intercept_, (60, 1)))

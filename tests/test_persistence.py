@@ -394,7 +394,11 @@ def test_weights_are_checked(attribute, change, linear, tmp_path):
         ("elasticities_", put(0, 50)),
         ("elasticities_", put(-1, 10**6)),
         ("elasticities_", lambda m: m[:-1]),
+        ("draws_", put(0, 1)),  # the draw of another group with as many columns
+        ("draws_", lambda d: d[:-1]),
+        ("draws_", lambda d: d.astype(np.int32)),
         ("weights_", lambda w: w[:-1]),
+        ("weights_", put(0, 9.0)),  # not that of the group with more columns
         ("weights_", put(0, np.nan)),
         ("weights_", lambda w: w.astype(np.float64)),
         ("biases_", lambda b: b[:, :4]),

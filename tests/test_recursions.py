@@ -72,7 +72,8 @@ def of_windows(series, W, dilation, shapelets=False):
     group[0, windows.CHANNELS_TO] = 1
     weights = W.reshape(2, count // 2, k, m).transpose(0, 2, 3, 1).ravel()
     one, none = np.zeros(1, np.int64), np.zeros((0, count), np.float32)
-    matrices = windows.Matrices(m, shapelets, group, one, weights, none, poolings=0)
+    places = np.where(np.arange(m) == m - 1, 0, -1)[None]
+    matrices = windows.Matrices(shapelets, group, places, (m - 1,), one, weights, none, poolings=0)
     outputs, positions = windows.window_outputs(
         matrices, series[None, None, None], np.array([[len(series)]]), np.zeros((1, 8), np.int64)
     )

@@ -252,15 +252,16 @@ def test_models_grow_shrink_and_are_kept(rng, estimator, tmp_path):
 
 def test_sums_are_those_of_both(rng, monkeypatch):
     """With more cases than the sample holds, through sums, as with all cases at once."""
-    from warplearn.features import base, reduction
+    from warplearn.features import base, reduction, solution
 
+    monkeypatch.setattr(solution, "_MOST_FOR_SCALES", 0)  # sums have no regressions on dilations
     X, y = bumps(rng, 200)
     ref = ElasticFeatureClassifier(32, n_shapelets=32, alphas=(0.01,), random_state=0).fit(X, y)
     monkeypatch.setattr(reduction, "SAMPLE_SIZE", 199)
     monkeypatch.setattr(reduction, "_PENDING", 0)
     assert base.SAMPLE_SIZE > 200  # the same filters and shapelets are drawn
     got = clone(ref).fit(X, y)
-    near = pytest.approx(ref.decision_function(X), abs=0.05)
+    near = pytest.approx(ref.decision_function(X), abs=0.01)
     assert got.decision_function(X) == near
 
 

@@ -29,6 +29,7 @@ from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
 from warplearn._kernels.drivers.slide import GROUP
+from warplearn._kernels.drivers.windows import Matrices
 from warplearn._kernels.simd.threads import blas_threads
 from warplearn.base import check_fitted_array, check_fitted_count, check_series
 from warplearn.documentation import with_parameters_of
@@ -54,6 +55,7 @@ from warplearn.series.convert import to_floats
 
 DEFAULT_ALPHAS = tuple(float(10.0**exponent) for exponent in np.arange(-5, 2.0, 0.5))
 _BLOCK_BYTES = 2**22  # of features that `predict` computes before it uses them: they stay cached
+_ROWS = 4  # series whose features are multiplied at once
 _MANY_FILTERS = 4000  # from which on there are shapelets beside them by default
 _KEPT_SHARE = 0.7  # of the groups, in each round of `shrink`
 # Fitted attributes that `partial_fit` leaves to be computed when one of them is asked for.
@@ -66,8 +68,8 @@ _SOLVED = frozenset(
 
 Model = TypeVar("Model", bound="FeatureModel")
 
-# A transformer, and groups of its matrices with their coefficients.
-Part: TypeAlias = tuple[SlidingFeatures, list[tuple[Array, Array]]]
+# A transformer, what it computes, and the coefficients of that.
+Part: TypeAlias = tuple[SlidingFeatures, list[Matrices], Array]
 Transformer = TypeVar("Transformer", bound=SlidingFeatures)
 
 
@@ -124,8 +126,8 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
     ----------
     n_shapelets : int, optional
         Number of shapelets (`ElasticShapelets`, with its other parameters by default), rounded up
-        to a multiple of eight; 0 for none.  By default half as many as filters, if there are at
-        least 4,000 filters, else none.
+        to a multiple of eight for each elasticity; 0 for none.  By default half as many as filters,
+        if there are at least 4,000 filters, else none.
     n_jobs : int, optional
         Number of threads, also of linear algebra; None means 1, -1 all cores.  Features do not
         depend on it; coefficients may differ by rounding errors.
@@ -329,27 +331,23 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
             block = collection[start : start + step]
             predictions = np.tile(self.intercept_, (len(block), 1))
             with blas_threads(self.n_jobs):
-                for transformer, groups in parts:
-                    standardized = transformer.standardized(block)
-                    for chosen, coef in groups:
+                for transformer, sweeps, coef in parts:
+                    features = transformer.pooled(transformer.standardized(block), sweeps)
+                    for some in (slice(i, i + _ROWS) for i in range(0, len(block), _ROWS)):
                         # In float64, the result does not depend on the other series.
-                        features = transformer.pooled(standardized, chosen).astype(np.float64)
-                        predictions += features @ coef
+                        predictions[some] += features[some].astype(np.float64) @ coef
             yield predictions
 
     def _predicting_parts(self) -> list[Part]:
-        """For each transformer, groups of one elasticity and their coefficients."""
+        """For each transformer, the groups that have coefficients."""
         parts, first = [], 0
         for transformer in self._transformers():
-            last = first + transformer.features_per_group * len(transformer.groups_)
+            last = first + transformer.n_features
             table = self.coef_[:, first:last].reshape(len(self.coef_), len(transformer.groups_), -1)
-            used, groups = table.any(axis=(0, 2)), []
-            for m in np.unique(transformer.elasticities_[used]):
-                chosen = np.flatnonzero(used & (transformer.elasticities_ == m))
-                coef = table[:, chosen].reshape(len(table), -1).T
-                groups.append((chosen, np.ascontiguousarray(coef)))
-            if groups:
-                parts.append((transformer, groups))
+            used = np.flatnonzero(table.any(axis=(0, 2)))
+            if len(used):
+                coef = table[:, used].reshape(len(table), -1).T
+                parts.append((transformer, transformer.sweeps(used), np.ascontiguousarray(coef)))
             first = last
         return parts
 

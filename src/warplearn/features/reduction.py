@@ -27,7 +27,7 @@ of cases.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -132,6 +132,11 @@ class Family(NamedTuple):
     shift: NDArray[np.float32]
     least_scale: float
 
+    @property
+    def source(self) -> tuple[int, Kind]:
+        """What families that differ in elasticity only have in common."""
+        return self.transformer, self.kind._replace(columns=0)
+
 
 class Basis(NamedTuple):
     """The features that are summed up, family by family.
@@ -151,12 +156,17 @@ class Basis(NamedTuple):
         """The families of fitted features; a sample of the cases says what they are near to."""
         basis, families = cls(tuple(transformers), ()), []
         for index, features in enumerate(transformers):
-            few = features.standardized(sample.series[:_SHIFTED_BY])
             for kind, groups in features.families():
-                mean = features.pooled(few, groups).mean(axis=0, dtype=np.float64)
-                columns, shift = basis.columns_of(index, groups), mean.astype(np.float32)
+                columns = basis.columns_of(index, groups)
+                shift = np.zeros(len(columns), np.float32)
                 families.append(Family(kind, index, groups, columns, shift, features.least_scale))
-        return basis._replace(families=tuple(families))
+        basis, few = basis._replace(families=tuple(families)), sample.series[:_SHIFTED_BY]
+        shifts = (each.mean(axis=0, dtype=np.float64) for each in basis.of_families(few))
+        shifted = (
+            family._replace(shift=shift.astype(np.float32))
+            for family, shift in zip(families, shifts, strict=True)
+        )
+        return basis._replace(families=tuple(shifted))
 
     @property
     def first_groups(self) -> list[int]:
@@ -185,13 +195,15 @@ class Basis(NamedTuple):
         return max(SAMPLE_SIZE, *(len(family.shift) for family in self.families))
 
     def of_families(self, series: SeriesCollection) -> Iterator[Array]:
-        """The features of each family, less its shift."""
+        """The features of each family, less its shift; those of the same draws at once."""
         standardized = [features.standardized(series) for features in self.transformers]
-        for family in self.families:
-            transformer = self.transformers[family.transformer]
-            features = transformer.pooled(standardized[family.transformer], family.groups)
-            features -= family.shift
-            yield features
+        for (index, _), alike in groupby(self.families, lambda family: family.source):
+            families, transformer = list(alike), self.transformers[index]
+            groups = np.concatenate([family.groups for family in families])
+            features = transformer.pooled(standardized[index], transformer.sweeps(groups))
+            ends = np.cumsum([len(family.shift) for family in families])[:-1]
+            for family, own in zip(families, np.split(features, ends, axis=1), strict=True):
+                yield own - family.shift
 
 
 def sums_of(features: Array, Y: Array, weights: Array) -> list[Array]:

@@ -76,10 +76,12 @@ class FilterSettings(WindowSettings):
     Parameters
     ----------
     n_filters : int, default=8000
-        Number of filters, rounded up to a multiple of eight.  May be given by position.
+        Number of filters, rounded up to a multiple of eight for each elasticity.  May be given by
+        position.
     elasticities : sequence of int, default=(1, 2)
         Numbers of columns m of the filters.  Each gets the same number of filters; m = 1 is a
-        convolution.
+        convolution.  The first columns of a filter are a filter of each smaller number, so that
+        one computation serves all.
     lengths : sequence of int, default=(7, 9, 11)
         Numbers of rows k, drawn at random.
     poolings : sequence of str, default=("share", "wins", "losses")

@@ -27,7 +27,6 @@ from sklearn.utils.multiclass import type_of_target
 
 from warplearn._kernels.drivers import pooling, windows
 from warplearn._kernels.drivers.slide import GROUP, LEAST_VARIANCE
-from warplearn._kernels.drivers.windows import window_outputs
 from warplearn.base import check_fitted_array, check_labels, check_series, check_targets
 from warplearn.documentation import with_parameters_of
 from warplearn.features.representations import Array
@@ -88,10 +87,11 @@ class ElasticShapelets(SlidingFeatures):
     Parameters
     ----------
     n_shapelets : int, default=4000
-        Number of shapelets, rounded up to a multiple of eight.  May be given by position.
+        Number of shapelets, rounded up to a multiple of eight for each elasticity.  May be given by
+        position.
     elasticities : sequence of int, default=(1, 2)
         Numbers of columns m of the prototypes.  Each gets the same number of shapelets; m = 1 is
-        a plain subsequence.
+        a plain subsequence.  The first columns of a prototype are one of each smaller number.
     lengths : sequence of int, default=(11,)
         Numbers of elements k of a window, drawn at random.
     representations : sequence of str, default=("raw", "differences")
@@ -129,7 +129,7 @@ class ElasticShapelets(SlidingFeatures):
     >>> X = rng.normal(size=(20, 30)).cumsum(axis=1)
     >>> shapelets = ElasticShapelets(100, random_state=0).fit(X, y)
     >>> shapelets.transform(X).shape
-    (20, 312)
+    (20, 336)
     >>> shapelets.get_feature_names_out()[:3].tolist()
     ['shapelet0_share', 'shapelet0_min', 'shapelet0_place']
     """
@@ -175,44 +175,40 @@ class ElasticShapelets(SlidingFeatures):
         normalize = np.asarray(self.normalize)
         if normalize.ndim != 1 or not len(normalize) or normalize.dtype != bool:
             raise ValueError(f"normalize must be booleans, at least one, got {self.normalize!r}")
-        groups, per_turn = self.groups_, len(self.representations)
-        turns = np.arange(len(groups)) // per_turn
-        groups[:, windows.NORMALIZED] = normalize[turns % len(normalize)]
-        self.sources_ = rng.randint(len(X), size=(len(groups), GROUP))
-        places = rng.uniform(size=self.sources_.shape)
-        others = _others(self.sources_, labels, len(X), rng)
-        quantiles = rng.uniform(*_QUANTILES, size=self.sources_.shape)
-        self.positions_ = np.empty_like(self.sources_)
-        self.weights_ = np.empty(self._n_weights(), np.float32)
-        self.biases_ = np.empty(self.sources_.shape, np.float32)
-        for of in self._same_elasticity():
-            distinct, which = np.unique(
-                np.stack([self.sources_[of], others[of]]), return_inverse=True
-            )
-            sources, targets = which.reshape(2, -1, GROUP)
-            standardized = self.standardized(X[distinct])
-            self._cut(np.arange(of.start, of.stop), standardized, sources, places[of])
-            outputs, positions = window_outputs(
-                self._matrices(of, biases=False), *standardized, targets
-            )
-            # Outputs are negated distances: their largest come last, NaN behind all positions.
-            at = positions - 1 - (quantiles[of] * positions).astype(np.int64)
-            ordered = np.sort(outputs, axis=2)
-            self.biases_[of] = np.take_along_axis(ordered, at[..., None], axis=2)[..., 0]
+        widest, turns = self._widest(), self.draws_ // len(self.representations)
+        self.groups_[:, windows.NORMALIZED] = normalize[turns % len(normalize)]
+        sources = rng.randint(len(X), size=(len(turns[widest]), GROUP))
+        places = rng.uniform(size=sources.shape)
+        others = _others(sources, labels, len(X), rng)
+        quantiles = rng.uniform(*_QUANTILES, size=(len(self.groups_), GROUP))
+        self.sources_ = sources[self.draws_]
+        self.weights_ = np.empty(self._sizes().sum(), np.float32)
+        distinct, which = np.unique(np.stack([sources, others]), return_inverse=True)
+        own, other = which.reshape(2, -1, GROUP)
+        standardized = self.standardized(X[distinct])
+        self.positions_ = self._cut(standardized, own, places)[self.draws_]
+        self._share_columns()
+        outputs, positions = self._sampled(standardized, other)
+        # Outputs are negated distances: their largest come last, NaN behind all positions.
+        at = positions - 1 - (quantiles * positions).astype(np.int64)
+        self.biases_ = np.take_along_axis(np.sort(outputs, axis=2), at[..., None], axis=2)[..., 0]
 
-    def _cut(
-        self, groups: NDArray[np.int64], standardized: Standardized, cases: Array, places: Array
-    ) -> None:
-        """Cut shapelets out of the series `cases` at relative positions, those of a shape at once.
+    def _cut(self, standardized: Standardized, cases: Array, places: Array) -> Array:
+        """Cut the widest shapelets out of the series `cases`, those of a shape at once.
 
         Parameters
         ----------
-        groups : array of int
-            Of the same elasticity.
         standardized : Standardized
-        cases, places : arrays (groups, 8)
+        cases, places : arrays (draws, 8)
+            Series, and relative positions there.
+
+        Returns
+        -------
+        array (draws, 8)
+            Positions.
         """
-        table = self.groups_[groups]
+        groups = np.arange(len(self.groups_))[self._widest()]
+        table, positions = self.groups_[groups], np.empty(cases.shape, np.int64)
         n_channels = table[:, windows.CHANNELS_TO] - table[:, windows.CHANNELS_FROM]
         same = [windows.ROWS, windows.REPRESENTATION, windows.NORMALIZED]
         shapes = np.column_stack([table[:, same], n_channels])
@@ -225,7 +221,7 @@ class ElasticShapelets(SlidingFeatures):
             length = standardized.lengths[cases[members], representation]
             room = np.maximum(1, length - dilation[..., 0, 0] * steps[-1, -1])
             first = (places[members] * room).astype(np.int64)
-            self.positions_[chosen] = first
+            positions[members] = first
             index = first[..., None, None] + dilation * steps  # (group, shapelet, row, column)
             last = np.maximum(length[..., None, None] - 1, index[..., :1])
             index = np.minimum(index, last)  # a later column may end behind the series
@@ -237,6 +233,7 @@ class ElasticShapelets(SlidingFeatures):
             weights = halves.transpose(0, 1, 4, 3, 5, 2).reshape(len(chosen), -1)
             starts = self.groups_[chosen, windows.WEIGHTS_FROM, None]
             self.weights_[starts + np.arange(weights.shape[1])] = weights
+        return positions
 
     def _check_state(self, whole: bool = False) -> None:
         super()._check_state(whole)

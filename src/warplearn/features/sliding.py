@@ -6,6 +6,9 @@ eight that share everything but their weights and biases: elasticity m, length k
 padding, normalization, representation and channels.  A group is fast to compute
 (`_kernels.drivers.windows`), and its matrices can be compared with each other.
 
+There is a group of each elasticity for each *draw*.  Their matrices begin with the same columns, so
+one recursion computes all of them.
+
 A subclass draws the weights and biases: `transformer` at random, `shapelets` from training series.
 """
 
@@ -24,7 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from warplearn._kernels.drivers import windows
 from warplearn._kernels.drivers.slide import GROUP
-from warplearn._kernels.drivers.windows import Matrices, pooled_outputs
+from warplearn._kernels.drivers.windows import Matrices, pooled_outputs, window_outputs
 from warplearn.base import check_array_of, check_fitted_array, check_fitted_count, check_series
 from warplearn.features.representations import (
     REPRESENTATIONS,
@@ -92,6 +95,8 @@ class SlidingFeatures(TransformerMixin, WindowSettings, metaclass=ABCMeta):
     ----------
     elasticities_ : array of shape (groups,)
         Columns m of the matrices of each group, ascending.  Group i has matrices 8 i to 8 i + 7.
+    draws_ : array of shape (groups,)
+        The draw of each group.  Groups of one draw differ in the number of columns only.
     groups_ : array of shape (groups, 8)
         The table described in `_kernels.drivers.windows`.
     weights_, biases_, channels_ : arrays
@@ -109,7 +114,7 @@ class SlidingFeatures(TransformerMixin, WindowSettings, metaclass=ABCMeta):
     _shapelets: ClassVar[bool]  # the local score: a squared difference, or a product
     _poolings: ClassVar[Mapping[str, int]]  # names, in the order of the features of a matrix
     # Fitted attributes with a row for each group.
-    _rows_of_groups: ClassVar[tuple[str, ...]] = ("groups_", "elasticities_", "biases_")
+    _rows_of_groups: ClassVar[tuple[str, ...]] = ("groups_", "elasticities_", "draws_", "biases_")
     # Deviation that regressions add to that of each feature, so that features which hardly differ
     # between training series have little influence.
     least_scale: ClassVar[float] = 0.0
@@ -133,18 +138,25 @@ class SlidingFeatures(TransformerMixin, WindowSettings, metaclass=ABCMeta):
         """Draw everything, with the training series."""
         name = f"n_{self._item}s"
         check_scalar(getattr(self, name), name, (int, np.integer), min_val=1, max_val=2**31)
-        elasticities = positive_integers(self.elasticities, "elasticities")
+        elasticities = np.sort(positive_integers(self.elasticities, "elasticities"))
+        if (np.diff(elasticities) == 0).any():
+            raise ValueError(
+                f"elasticities must be different from each other, got {self.elasticities!r}"
+            )
         self._check_names()
         check_flag(self.rescale, "rescale")
         self.common_ = common_scales(X) if self.rescale else np.zeros((2, X.n_channels))
         self.means_, self.scales_ = self._scales(X)
         rng = check_random_state(self.random_state)
-        count = -(-getattr(self, name) // GROUP)
-        turns = np.arange(count)
-        self.elasticities_ = np.sort(elasticities[turns % len(elasticities)])
-        self.groups_, self.channels_ = self._draw_groups(X, count, rng)
+        count = -(-getattr(self, name) // (GROUP * len(elasticities)))
+        table, self.channels_ = self._draw_groups(X, count, rng)
         rows = [self._distinct.index(name) for name in self.representations]
-        self.groups_[:, windows.REPRESENTATION] = np.array(rows)[turns % len(rows)]
+        table[:, windows.REPRESENTATION] = np.array(rows)[np.arange(count) % len(rows)]
+        self.draws_ = np.tile(np.arange(count), len(elasticities))
+        self.elasticities_ = np.repeat(elasticities, count)
+        self.groups_ = table[self.draws_]
+        sizes = self._sizes()
+        self.groups_[:, windows.WEIGHTS_FROM] = sizes.cumsum() - sizes
         self._draw_matrices(X, labels, rng)
         return self
 
@@ -195,7 +207,7 @@ class SlidingFeatures(TransformerMixin, WindowSettings, metaclass=ABCMeta):
     def _draw_groups(
         self, X: SeriesCollection, count: int, rng: np.random.RandomState
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The table of groups, without representations, and the channels of all groups."""
+        """The table of draws, without representations and weights, and the channels of all."""
         n, d = np.median(X.lengths), X.n_channels
         groups = np.zeros((count, windows.COLUMNS), np.int64)
         rows = rng.choice(positive_integers(self.lengths, "lengths"), count)
@@ -210,14 +222,19 @@ class SlidingFeatures(TransformerMixin, WindowSettings, metaclass=ABCMeta):
         shuffled = rng.uniform(size=(count, d)).argsort(axis=1)
         channels = shuffled[np.arange(d) < n_channels[:, None]]
         ends = n_channels.cumsum()
-        sizes = GROUP * rows * n_channels * self.elasticities_
         groups[:, windows.ROWS] = rows
         groups[:, windows.DILATION] = dilations
         groups[:, windows.PADDING] = padded * ((rows - 1) * dilations // 2)
         groups[:, windows.CHANNELS_FROM] = ends - n_channels
         groups[:, windows.CHANNELS_TO] = ends
-        groups[:, windows.WEIGHTS_FROM] = sizes.cumsum() - sizes
         return groups, channels
+
+    def _sizes(self) -> NDArray[np.int64]:
+        """How many weights each group has."""
+        table = self.groups_
+        n_channels = table[:, windows.CHANNELS_TO] - table[:, windows.CHANNELS_FROM]
+        sizes: NDArray[np.int64] = GROUP * table[:, windows.ROWS] * n_channels * self.elasticities_
+        return sizes
 
     def _channels_of(self, group: int) -> NDArray[np.int64]:
         """The channels that a group reads."""
@@ -232,12 +249,23 @@ class SlidingFeatures(TransformerMixin, WindowSettings, metaclass=ABCMeta):
         start = row[windows.WEIGHTS_FROM]
         return self.weights_[start : start + np.prod(shape)].reshape(shape)
 
-    def _n_weights(self) -> int:
-        """Weights of all groups."""
-        last = self.groups_[-1]
-        n_channels = last[windows.CHANNELS_TO] - last[windows.CHANNELS_FROM]
-        size = GROUP * last[windows.ROWS] * n_channels * self.elasticities_[-1]
-        return int(last[windows.WEIGHTS_FROM] + size)
+    def _widest(self) -> slice:
+        """The groups of most columns, one for each draw, while all are there."""
+        return slice(-1 - int(self.draws_[-1]), None)
+
+    def _share_columns(self) -> None:
+        """Give groups the first columns of the widest group of their draw."""
+        first = len(self.groups_) + self._widest().start
+        for group in range(first):
+            widest = self._weights_of(first + int(self.draws_[group]))
+            self._weights_of(group)[...] = widest[:, :, :, : self.elasticities_[group]]
+
+    def _sampled(
+        self, standardized: Standardized, cases: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """Outputs (groups, 8, positions) on the series `cases` (draws, 8), and how many."""
+        (matrices,) = self.sweeps(np.arange(len(self.groups_)), biases=False)
+        return window_outputs(matrices, *standardized, cases[self.draws_])
 
     def _matrix(self, index: int) -> tuple[int, int, Array]:
         """Group of a matrix, its place there, and a copy of its weights (row, column, channel)."""
@@ -249,19 +277,35 @@ class SlidingFeatures(TransformerMixin, WindowSettings, metaclass=ABCMeta):
         matrix = self._weights_of(group)[half, ..., lane].transpose(0, 2, 1).copy()
         return group, place, matrix if self.n_channels_in_ > 1 else matrix[..., 0]
 
-    def _same_elasticity(self) -> list[slice]:
-        """Slices of the groups that have the same elasticity; such groups are neighbours."""
-        starts = np.unique(self.elasticities_, return_index=True)[1].tolist()
-        return [slice(*ends) for ends in zip(starts, [*starts[1:], len(self.groups_)], strict=True)]
+    def sweeps(self, groups: NDArray[np.int64], *, biases: bool = True) -> list[Matrices]:
+        """What kernels compute, one after the other, to have the outputs of some groups.
 
-    def _matrices(self, groups: slice | NDArray[np.int64], *, biases: bool = True) -> Matrices:
-        """Groups of the same elasticity, for the kernels."""
-        return Matrices(
-            int(self.elasticities_[groups][0]), self._shapelets, self.groups_[groups],
-            self.channels_, self.weights_,
-            self.biases_[groups] if biases else np.zeros((0, GROUP), np.float32),
-            sum(self._poolings[name] for name in self.poolings),
-        )  # fmt: skip
+        Groups of one draw come out of one recursion, that of the group of most columns.
+
+        Parameters
+        ----------
+        groups : array of int
+            All different.
+        """
+        draws, of = np.unique(self.draws_[groups], return_inverse=True)
+        columns = self.elasticities_[groups]
+        places = np.full((len(draws), int(columns.max())), -1)
+        places[of, columns - 1] = np.arange(len(groups))
+        most = np.zeros(len(draws), np.int64)
+        np.maximum.at(most, of, columns)
+        result = []
+        for m in np.unique(most).tolist():
+            own = places[most == m, :m]
+            result.append(
+                Matrices(
+                    self._shapelets, self.groups_[groups[own[:, -1]]], own,
+                    tuple(sorted(each - 1 for each in self.elasticities if each <= m)),
+                    self.channels_, self.weights_,
+                    self.biases_[groups] if biases else np.zeros((0, GROUP), np.float32),
+                    sum(self._poolings[name] for name in self.poolings),
+                )
+            )  # fmt: skip
+        return result
 
     def transform(self, X: Any) -> NDArray[np.float32]:
         """Features of each series.
@@ -278,44 +322,45 @@ class SlidingFeatures(TransformerMixin, WindowSettings, metaclass=ABCMeta):
         check_is_fitted(self)
         self._check_state()
         collection = check_series(self, X, reset=False)
-        width = self.features_per_group * len(self.groups_)
+        sweeps, width = self.sweeps(np.arange(len(self.groups_))), self.n_features
         features = np.empty((len(collection), width), np.float32)
         for cases in chunks(collection):
-            standardized = self.standardized(collection[cases])
-            for of in self._same_elasticity():
-                first = of.start * self.features_per_group
-                self._pool(standardized, of, features[cases], first)
+            self._pool(self.standardized(collection[cases]), sweeps, features[cases])
             if self.verbose:
                 print(f"{type(self).__name__}: {cases.stop} of {len(collection)} series")
         return features
 
-    def pooled(self, standardized: Standardized, groups: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Features of some groups of the same elasticity.
+    def pooled(self, standardized: Standardized, sweeps: list[Matrices]) -> NDArray[np.float32]:
+        """Features of some groups.
 
         Parameters
         ----------
         standardized : Standardized
             The series, as `standardized` returns them.
-        groups : array of int
+        sweeps : list of Matrices
+            The groups, as `sweeps` returns them.
 
         Returns
         -------
         array of shape (cases, features of these groups), float32
         """
-        shape = (len(standardized.values), self.features_per_group * len(groups))
+        n_groups = len(sweeps[0].biases)
+        shape = (len(standardized.values), self.features_per_group * n_groups)
         features = np.empty(shape, np.float32)
-        self._pool(standardized, groups, features)
+        self._pool(standardized, sweeps, features)
         return features
 
     def _pool(
-        self,
-        standardized: Standardized,
-        groups: slice | NDArray[np.int64],
-        features: NDArray[np.float32],
-        first: int = 0,
+        self, standardized: Standardized, sweeps: list[Matrices], features: NDArray[np.float32]
     ) -> None:
-        """Write features of groups of the same elasticity to columns `first`, ... of a table."""
-        pooled_outputs(self._matrices(groups), *standardized, features, first, self.n_jobs)
+        """Write the features of some groups to a table."""
+        for matrices in sweeps:
+            pooled_outputs(matrices, *standardized, features, self.n_jobs)
+
+    @property
+    def n_features(self) -> int:
+        """How many features there are."""
+        return self.features_per_group * len(self.groups_)
 
     @property
     def features_per_group(self) -> int:
@@ -323,16 +368,16 @@ class SlidingFeatures(TransformerMixin, WindowSettings, metaclass=ABCMeta):
         return GROUP * len(self.poolings)
 
     def families(self) -> list[tuple[Kind, NDArray[np.int64]]]:
-        """The families of matrices, each with its groups."""
+        """The families of matrices, each with its groups; those of the same draws together."""
         columns = [windows.REPRESENTATION, windows.NORMALIZED]
-        kinds = np.column_stack([self.elasticities_, self.groups_[:, columns]])
+        kinds = np.column_stack([self.groups_[:, columns], self.elasticities_])
         distinct, members = np.unique(kinds, axis=0, return_inverse=True)
         return [
             (
                 Kind(self._item, int(m), self._distinct[r], bool(normalized)),
                 np.flatnonzero(members.ravel() == index),
             )
-            for index, (m, r, normalized) in enumerate(distinct)
+            for index, (r, normalized, m) in enumerate(distinct)
         ]
 
     def _check_names(self) -> None:
@@ -357,11 +402,12 @@ class SlidingFeatures(TransformerMixin, WindowSettings, metaclass=ABCMeta):
                 raise ValueError(f"{name} must be finite" + " and positive" * (least == 0))
         groups = check_fitted_array(self, "groups_", (None, windows.COLUMNS), "i")
         columns = check_fitted_array(self, "elasticities_", (len(groups),), "i")
+        draws = check_fitted_array(self, "draws_", (len(groups),), "i")
         channels = check_fitted_array(self, "channels_", (None,), "i")
         weights = check_fitted_array(self, "weights_", (None,))
         biases = check_fitted_array(self, "biases_", (len(groups), GROUP))
-        if {groups.dtype, columns.dtype, channels.dtype} != {np.dtype(np.int64)}:
-            raise ValueError("groups_, elasticities_ and channels_ must be of type int64")
+        if {groups.dtype, columns.dtype, draws.dtype, channels.dtype} != {np.dtype(np.int64)}:
+            raise ValueError("groups_, elasticities_, draws_ and channels_ must be of type int64")
         if {weights.dtype, biases.dtype} != {np.dtype(np.float32)}:
             raise ValueError("weights_ and biases_ must be of type float32")
         sizes = self._check_groups(groups, columns, len(channels), representations)
@@ -373,6 +419,20 @@ class SlidingFeatures(TransformerMixin, WindowSettings, metaclass=ABCMeta):
             raise ValueError(f"elasticities_ must ascend from 1 to {_MAX_COLUMNS} at most")
         if channels.min() < 0 or channels.max() >= n_channels:
             raise ValueError(f"channels_ must be between 0 and {n_channels - 1}")
+        self._check_draws(whole)
+
+    def _check_draws(self, whole: bool) -> None:
+        """Check that groups of one draw differ in the number of columns only."""
+        order = np.lexsort([self.elasticities_, self.draws_])
+        draws, table = self.draws_[order], self.groups_[order, : windows.WEIGHTS_FROM]
+        again = np.flatnonzero(draws[1:] == draws[:-1])
+        same = (table[again] == table[again + 1]).all()
+        if not same or (np.diff(self.elasticities_[order])[again] == 0).any():
+            raise ValueError("draws_ must be the same for groups that differ in columns only")
+        for i in again if whole else ():
+            fewer, more = self._weights_of(order[i]), self._weights_of(order[i + 1])
+            if not np.array_equal(fewer, more[:, :, :, : fewer.shape[3]]):
+                raise ValueError("weights_ must be the same in the first columns of a draw")
 
     @staticmethod
     def _check_groups(groups: Array, columns: Array, n_picked: int, representations: int) -> Array:

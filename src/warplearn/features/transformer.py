@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from warplearn._kernels.drivers import windows
 from warplearn._kernels.drivers.slide import GROUP
-from warplearn._kernels.drivers.windows import centre_columns, window_outputs
+from warplearn._kernels.drivers.windows import centre_columns
 from warplearn.base import check_series
 from warplearn.documentation import with_parameters_of
 from warplearn.features.representations import Array
@@ -83,7 +83,7 @@ class ElasticFeatures(FilterSettings, SlidingFeatures):
     >>> X = np.random.default_rng(0).normal(size=(20, 30)).cumsum(axis=1)
     >>> features = ElasticFeatures(100, random_state=0).fit(X)
     >>> features.transform(X).shape
-    (20, 312)
+    (20, 336)
     >>> features.get_feature_names_out()[:2].tolist()
     ['filter0_share', 'filter0_wins']
     """
@@ -108,19 +108,19 @@ class ElasticFeatures(FilterSettings, SlidingFeatures):
     def _draw_matrices(
         self, X: SeriesCollection, labels: Array | None, rng: np.random.RandomState
     ) -> None:
-        self.weights_ = rng.standard_normal(self._n_weights()).astype(np.float32)
-        centre_columns(self.groups_, self.elasticities_, self.weights_)
-        self.biases_ = np.empty((len(self.groups_), GROUP), np.float32)
-        cases = rng.randint(len(X), size=len(self.groups_))
-        quantiles = rng.uniform(size=self.biases_.shape)
-        for of in self._same_elasticity():
-            distinct, which = np.unique(cases[of], return_inverse=True)
-            outputs, positions = window_outputs(
-                self._matrices(of, biases=False), *self.standardized(X[distinct]),
-                np.repeat(which[:, None], GROUP, axis=1),
-            )  # fmt: skip
-            at = (quantiles[of] * positions).astype(np.int64)
-            self.biases_[of] = np.take_along_axis(outputs, at[..., None], axis=2)[..., 0]
+        sizes, widest = self._sizes(), self._widest()
+        self.weights_ = np.zeros(sizes.sum(), np.float32)
+        self.weights_[-sizes[widest].sum() :] = rng.standard_normal(sizes[widest].sum())
+        centre_columns(self.groups_[widest], self.elasticities_[widest], self.weights_)
+        self._share_columns()
+        cases = rng.randint(len(X), size=len(sizes[widest]))
+        distinct, which = np.unique(cases, return_inverse=True)
+        quantiles = rng.uniform(size=(len(sizes), GROUP))
+        outputs, positions = self._sampled(
+            self.standardized(X[distinct]), np.repeat(which[:, None], GROUP, axis=1)
+        )
+        at = (quantiles * positions).astype(np.int64)
+        self.biases_ = np.take_along_axis(outputs, at[..., None], axis=2)[..., 0]
 
     @property
     def n_filters_(self) -> int:

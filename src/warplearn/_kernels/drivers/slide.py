@@ -7,12 +7,16 @@ m values of the last row, all that the recursion keeps, stay in registers; m is 
 compiler.  An element is loaded once for four grids, which also make four independent chains of
 operations.
 
+The last value of column j is the score of the matrix that the first j + 1 columns make.  So one
+recursion scores matrices that begin with the same columns.
+
 There are two local scores.  A *filter* has the product x_i w_ij.  A *shapelet* has the negated
 squared difference -(x_i - w_ij)^2; windows can be normalized before (`normalize`).
 """
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any, NamedTuple
 
 from numba import types
@@ -34,7 +38,7 @@ from warplearn._kernels.simd.vector import (
 )
 
 GROUP = 8
-HALF = Static(GROUP // 2)
+WHOLE, HALF = Static(GROUP), Static(GROUP // 2)
 
 # Added to the variance of a window before its root is divided by.  Elements of all series have a
 # variance of 1, so this keeps noise in flat windows small.
@@ -45,12 +49,14 @@ LEAST_VARIANCE = 1e-4
 class Plan(NamedTuple):
     """What a kernel is compiled for.
 
-    Lanes, columns of the matrices, whether matrices have several channels, whether they are
-    shapelets, and the poolings.
+    Lanes, columns of the matrices, after which of them there is an output (bits, from the first
+    column on), whether matrices have several channels, whether they are shapelets, and the
+    poolings.
     """
 
     lanes: Static
     columns: Static
+    outputs: Static
     several: Static
     shapelets: Static
     poolings: Static
@@ -68,7 +74,10 @@ class Window(NamedTuple):
 
 
 class Target(NamedTuple):
-    """Where outputs go: those of matrix g to outputs[at + g * stride]."""
+    """Where outputs go: those of matrix g to outputs[at + g * stride].
+
+    Those after the next column that has any are a group further.
+    """
 
     outputs: Any
     at: int
@@ -179,10 +188,12 @@ def slide(typingctx, plan, start, window, weights, first, target):
         with cgutils.for_range(builder, more):
             code.next_row()
         kinds, into = fields_of(builder, target, target_value)
-        for g in range(HALF.value):
-            place = builder.add(into.at, builder.mul(into.stride, into.stride.type(g)))
-            address = code.address(kinds.outputs, into.outputs, place, start_value.type)
-            builder.store(builder.load(code.kept[g, fixed.columns.value - 1]), address, align=4)
+        last = [j for j in range(fixed.columns.value) if fixed.outputs.value >> j & 1]
+        for place, (j, g) in enumerate(product(last, range(GROUP))):
+            if g < HALF.value:
+                index = builder.add(into.at, builder.mul(into.stride, into.stride.type(place)))
+                address = code.address(kinds.outputs, into.outputs, index, start_value.type)
+                builder.store(builder.load(code.kept[g, j]), address, align=4)
         return context.get_dummy_value()
 
     signature = types.void(plan, start, window, weights, types.intp, target)

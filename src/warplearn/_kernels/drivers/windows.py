@@ -3,7 +3,8 @@
 Matrices come in *groups* of eight that share everything but their weights.  Half a group is
 computed at once (`slide`), with consecutive positions in lanes.  With m = 1 a filter is a dilated
 convolution, and a shapelet a dilated subsequence.  The outputs of a group, a row for each matrix,
-stay in the cache until they are pooled (`pooling`).
+stay in the cache until they are pooled (`pooling`).  Groups whose matrices are the first columns of
+those of another group come out of the same recursion.
 
 A series is read from a margin of zeros on both sides.  Lanes behind the last position start from
 minus infinity instead of zero, so that no pooling needs to know where the positions end.
@@ -17,7 +18,7 @@ import numpy as np
 from numba import prange
 from numpy.typing import NDArray
 
-from warplearn._kernels.drivers.pooling import LOSSES, WINS, Extremes, find_extremes, pool
+from warplearn._kernels.drivers.pooling import Work, pool
 from warplearn._kernels.drivers.slide import GROUP, HALF, Plan, Target, Window, normalize, slide
 from warplearn._kernels.simd.arrays import empty, fill, flat
 from warplearn._kernels.simd.compiling import entry, inlined, inner, parallel_entry
@@ -59,7 +60,8 @@ class Series(NamedTuple):
 class Groups(NamedTuple):
     """The table of groups, in which order they are computed, and what all of them have.
 
-    That is channels, weights, and a bias for each matrix.
+    That is channels, weights, a bias for each matrix, and which groups have the first columns of
+    their matrices.
     """
 
     table: Any
@@ -67,6 +69,7 @@ class Groups(NamedTuple):
     picked: Any
     weights: Any
     biases: Any
+    places: Any
 
 
 class Matrices(NamedTuple):
@@ -74,24 +77,29 @@ class Matrices(NamedTuple):
 
     Attributes
     ----------
-    columns : int
     shapelets : bool
         Whether they are shapelets, else filters.
     groups : array (groups, COLUMNS)
         Rows, dilation, padding on either side, whether windows are normalized (of shapelets),
         representation, which of `picked` are the channels (from, to), and where the weights begin.
+    places : array (groups, columns)
+        The place of the group whose matrices are the first j + 1 columns, among all groups whose
+        outputs are wanted; -1 if there is none.
+    outputs : tuple of int
+        The columns j that may have a group, ascending, up to the last.
     picked : array
         Channels of all groups.
     weights : array
         Of each group (half, row, channel, column, matrix of the half).
-    biases : array (groups, 8)
+    biases : array (places, 8)
     poolings : int
         The sum of some of SHARE, MAXIMUM, PLACE, WINS and LOSSES.
     """
 
-    columns: int
     shapelets: bool
     groups: NDArray[np.int64]
+    places: NDArray[np.int64]
+    outputs: tuple[int, ...]
     picked: NDArray[np.int64]
     weights: NDArray[np.float32]
     biases: NDArray[np.float32]
@@ -104,33 +112,37 @@ class Matrices(NamedTuple):
         if self.shapelets:  # those that read the same windows stand together
             channel = self.picked[table[:, CHANNELS_FROM]]
             order = np.lexsort([channel, *table[:, :CHANNELS_FROM].T])
-        return Groups(table, order, flat(self.picked), flat(self.weights), flat(self.biases))
+        places = np.ascontiguousarray(self.places)
+        return Groups(
+            table, order, flat(self.picked), flat(self.weights), flat(self.biases), places
+        )
 
 
 class Geometry(NamedTuple):
     """How work space is laid out.
 
     `margin` zeros stand before a series, series are `stride` apart, and there are at most
-    `positions` windows, of which `copies` elements are kept at most.
+    `positions` windows, of which `copies` elements are kept at most.  Each matrix has `outputs`
+    outputs, after different numbers of columns.
     """
 
     margin: int
     stride: int
     positions: int
     copies: int
+    outputs: int
 
 
 class Features(NamedTuple):
-    """Features (cases, width), flat; those of the first matrix start in column `first`."""
+    """Features (cases, width), flat, so many for each matrix."""
 
     values: Any
     width: int
-    first: int
     per_matrix: int
 
 
 class Sample(NamedTuple):
-    """Outputs that are kept as they are: those of matrix g of group i on series `cases[i, g]`.
+    """Outputs that are kept as they are: of matrix g of the group in place i on `cases[i, g]`.
 
     An empty sample means that outputs are pooled.
     """
@@ -219,7 +231,8 @@ def _copy(plan, series, normalized, first, stop, copies):
 def _score(plan, window, per_position, first, stop, positions, group, groups, geometry, room):
     """The scores of the windows at positions `first`, ... for each matrix of a group.
 
-    The window at `first` is given; the next ones begin `per_position` numbers further.
+    Those of its first columns come before them, where they are wanted.  The window at `first` is
+    given; the next ones begin `per_position` numbers further.
     """
     lanes, count = plan.lanes, value_of(plan.lanes)
     half, stride = value_of(HALF), geometry.positions
@@ -270,7 +283,7 @@ def _room(lanes, geometry, values):
     return _Room(
         empty(values.shape[1] * values.shape[2] * geometry.stride, values),
         starts,
-        empty(GROUP * geometry.positions, values),
+        empty(geometry.outputs * GROUP * geometry.positions, values),
         empty(values.shape[2], np.int64),
         empty(geometry.copies, values),
         empty(values.shape[2], np.int64),
@@ -278,47 +291,34 @@ def _room(lanes, geometry, values):
 
 
 @inner
-def _extremes(lanes, geometry, values):
+def _work(lanes, geometry, values, starts):
     count = value_of(lanes)
     lane_numbers = empty(count, values)
     for lane in range(count):
         lane_numbers[lane] = lane
     best, worst = empty(geometry.positions, values), empty(geometry.positions, values)
-    return Extremes(best, worst, lane_numbers)
+    largest, counts = empty(GROUP * count, values), empty(3 * GROUP * count, np.int32)
+    return Work(starts, best, worst, lane_numbers, largest, counts)
 
 
 @inner
-def _is_sampled(sample, i, case):
-    """Whether outputs of group i on a series are kept."""
-    for g in range(GROUP):
-        if sample.cases[i, g] == case:
-            return True
+def _is_sampled(sample, places, case):
+    """Whether outputs of groups in some places on a series are kept."""
+    for place in places:
+        for g in range(GROUP):
+            if place >= 0 and sample.cases[place, g] == case:
+                return True
     return False
 
 
 @inner
-def _keep(sample, i, case, outputs, stride, positions):
-    """Copy what is sampled of the outputs of group i on a series."""
+def _keep(sample, place, case, outputs, at, stride, positions):
+    """Copy what is sampled of the outputs of the group in a place, from outputs[at] on."""
     for g in range(GROUP):
-        if sample.cases[i, g] == case:
-            sample.positions[i, g] = positions
+        if sample.cases[place, g] == case:
+            sample.positions[place, g] = positions
             for p in range(positions):
-                sample.outputs[i, g, p] = outputs[g * stride + p]
-
-
-@inner
-def _pool_group(plan, i, group, biases, outputs, stride, positions, extremes, features, case):
-    """Pool the outputs of the matrices of group i on a series."""
-    if value_of(plan.poolings) & (WINS | LOSSES):
-        find_extremes(plan.lanes, outputs, stride, positions, extremes)
-    elements = group.rows * (group.channels_to - group.channels_from)
-    for g in range(GROUP):
-        index = i * GROUP + g
-        place = case * features.width + features.first + index * features.per_matrix
-        pool(
-            plan, outputs, g * stride, positions, biases[index], elements, extremes,
-            features.values, place,
-        )  # fmt: skip
+                sample.outputs[place, g, p] = outputs[at + g * stride + p]
 
 
 @inner
@@ -326,26 +326,35 @@ def _slide_task(plan, geometry, series, groups, features, sample, task, tasks):
     """Slide all groups along some of the series."""
     values, lengths, stride = series.values, series.lengths, geometry.positions
     room = _room(plan.lanes, geometry, values)
-    extremes = _extremes(plan.lanes, geometry, values)
+    work = _work(plan.lanes, geometry, values, room.starts)
     sampling = len(sample.cases) > 0
     for case in range(task, len(values), tasks):
         _spread_out(series, case, geometry, room)
         last = -1
         for i in groups.order:
-            if sampling and not _is_sampled(sample, i, case):
+            places = groups.places[i]
+            if sampling and not _is_sampled(sample, places, case):
                 continue
             group, before = _group_of(groups.table, i), _group_of(groups.table, greater(0, last))
             fresh = last < 0 or _other_windows(group, before, groups.picked)
             last = i
             positions = _positions(group, lengths[case, group.representation])
             _outputs(plan, group, groups, values.shape[2], geometry, room, positions, fresh)
-            if sampling:
-                _keep(sample, i, case, room.outputs, stride, positions)
-            else:
-                _pool_group(
-                    plan, i, group, groups.biases, room.outputs, stride, positions, extremes,
-                    features, case,
-                )  # fmt: skip
+            elements = group.rows * (group.channels_to - group.channels_from)
+            at = ZERO
+            for column in range(value_of(plan.columns)):
+                if not (value_of(plan.outputs) >> column) & 1:
+                    continue
+                place = places[column]
+                if place >= 0 and sampling:
+                    _keep(sample, place, case, room.outputs, at, stride, positions)
+                elif place >= 0:
+                    first = case * features.width + place * GROUP * features.per_matrix
+                    pool(
+                        plan, room.outputs, at, stride, positions, groups.biases, place * GROUP,
+                        elements, work, features.values, first, features.per_matrix,
+                    )  # fmt: skip
+                at += GROUP * stride
 
 
 @entry
@@ -384,7 +393,8 @@ def _plan(matrices: Matrices) -> Plan:
     several = (groups[:, CHANNELS_TO] - groups[:, CHANNELS_FROM]).max() > 1
     return Plan(
         register_lanes(np.float32),
-        Static(matrices.columns),
+        Static(matrices.places.shape[1]),
+        Static(sum(1 << column for column in matrices.outputs)),
         Static(several),
         Static(matrices.shapelets),
         Static(matrices.poolings),
@@ -402,7 +412,7 @@ def _geometry(matrices: Matrices, time: int) -> Geometry:
     n_channels = groups[:, CHANNELS_TO] - groups[:, CHANNELS_FROM]
     size = int((groups[:, ROWS] * n_channels).max()) if matrices.shapelets else 0
     copies = max(lanes * size, min(positions * size, _MOST_COPIES))
-    return Geometry(margin, stride, positions, copies)
+    return Geometry(margin, stride, positions, copies, len(matrices.outputs))
 
 
 def _slide(
@@ -427,10 +437,9 @@ def pooled_outputs(
     values: NDArray[np.float32],
     lengths: NDArray[np.int64],
     features: NDArray[np.float32],
-    first: int = 0,
     n_jobs: int | None = None,
 ) -> None:
-    """Pool the outputs of all matrices, and write them to columns `first`, ... of `features`.
+    """Pool the outputs of all matrices, and write them where `places` says.
 
     Parameters
     ----------
@@ -438,10 +447,10 @@ def pooled_outputs(
     values : array (cases, representations, channels, time)
     lengths : array (cases, representations)
     features : array (cases, features)
-        The features of a matrix are neighbours.
+        The features of a matrix are neighbours, and so are the matrices of a group.
     """
     per_matrix = int(matrices.poolings).bit_count()
-    target = Features(features.reshape(-1), features.shape[1], first, per_matrix)
+    target = Features(features.reshape(-1), features.shape[1], per_matrix)
     nothing = _new_sample(np.empty((0, GROUP), np.int64), 0)
     threads = min(thread_count(n_jobs), len(values))
     _slide(matrices, Series(values, lengths), target, nothing, threads)
@@ -453,7 +462,7 @@ def window_outputs(
     lengths: NDArray[np.int64],
     cases: NDArray[np.int64],
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """The outputs (groups, 8, positions) of each matrix on one series, and how many there are.
+    """The outputs (places, 8, positions) of each matrix on one series, and how many there are.
 
     Parameters
     ----------
@@ -461,17 +470,17 @@ def window_outputs(
         Biases are not needed.
     values, lengths
         As for `pooled_outputs`.
-    cases : array (groups, 8)
+    cases : array (places, 8)
         The series of each matrix.
 
     Returns
     -------
-    outputs : array (groups, 8, positions)
+    outputs : array (places, 8, positions)
         NaN behind the last position.
-    positions : array (groups, 8)
+    positions : array (places, 8)
     """
     geometry = _geometry(matrices, values.shape[3])
     sample = _new_sample(cases, geometry.positions)
-    nowhere = Features(np.empty(0, np.float32), 0, 0, 0)
+    nowhere = Features(np.empty(0, np.float32), 0, 0)
     _slide(matrices, Series(values, lengths), nowhere, sample, threads=1)
     return sample.outputs[:, :, : sample.positions.max()], sample.positions
