@@ -44,6 +44,7 @@ from warplearn.training.data import TrainingSet
 
 _PATIENCE = 20  # epochs without fewer mistakes
 _MOST_TRAINED = 500  # series that a candidate is trained on while it is judged
+_MOST_SAMPLES = 300_000  # of series and their variants, unless the series alone have more
 _SPLITS = (5, 20)  # at least and at most
 _CELLS = 4e10  # of all grids, which limit the number of splits
 
@@ -69,7 +70,7 @@ class ElasticLinearClassifierCV(ClassifierMixin, LinearClassifier):
     learning_rates : sequence of float, default=(0.2, 0.05)
         Initial learning rates to choose from.  While the model is trained, each representation of
         each channel is divided by its root mean square, so rates do not depend on the unit.
-    alphas : sequence of float, default=(0.0,)
+    alphas : sequence of float, default=(2**-10,)
         Strengths of the penalty to choose from.
     cv : int, splitter or iterable, optional
         As in scikit-learn.  By default 10 stratified folds, twice, of a small training set, and 5
@@ -78,9 +79,9 @@ class ElasticLinearClassifierCV(ClassifierMixin, LinearClassifier):
         How many candidates of each chosen representation the model is made of.
     n_starts : int, default=2
         From how many starts each of them is trained.
-    n_warped : int, default=4
+    n_warped : int, default=12
         Variants of each training series, with a time axis warped at random, that are trained on as
-        well; fewer if there were more than 500 series with them.  Symbols have none.
+        well; fewer if there were more than 300,000 samples with them.  Symbols have none.
     max_iter : int, default=100
         Epochs at most.  Training ends after 20 epochs in which the loss has not fallen.
     band : int, float or str, optional
@@ -135,11 +136,11 @@ class ElasticLinearClassifierCV(ClassifierMixin, LinearClassifier):
     elasticities: Sequence[ExtentLike] = (3, 0.05)
     polarities: Sequence[str] = ("symmetric",)
     learning_rates: Sequence[float] = (0.2, 0.05)
-    alphas: Sequence[float] = (0.0,)
+    alphas: Sequence[float] = (2**-10,)
     cv: Any = None
     n_best: int = 2
     n_starts: int = 2
-    n_warped: int = 4
+    n_warped: int = 12
     max_iter: int = 100
     band: BandLike = None
     class_weight: Any = None
@@ -174,7 +175,7 @@ class ElasticLinearClassifierCV(ClassifierMixin, LinearClassifier):
         shared = self._shared(int(rng.randint(np.iinfo(np.int32).max)))
         # Symbols are neither warped nor summed.
         names = RAW if alphabet is not None else tuple(self.representations)
-        n_variants = 0 if alphabet is not None else _variants(self.n_warped, len(cases))
+        n_variants = 0 if alphabet is not None else _variants(self.n_warped, series)
         splits = self._splits(data, names, n_variants, rng)
         data = _with_variants(data, n_variants, rng)
         represented = [_represented(data, name) for name in names]
@@ -332,9 +333,9 @@ class ElasticLinearClassifierCV(ClassifierMixin, LinearClassifier):
             check_choice(name, DERIVED, "representations")
 
 
-def _variants(most: int, n_cases: int) -> int:
-    """How many warped variants of each series there are: few of many series."""
-    return int(np.clip(_MOST_TRAINED // n_cases - 1, 0, most))
+def _variants(most: int, X: SeriesCollection) -> int:
+    """How many warped variants of each series there are: few of many or long series."""
+    return int(np.clip(_MOST_SAMPLES // X.lengths.sum() - 1, 0, most))
 
 
 def _with_variants(data: TrainingSet, count: int, rng: np.random.RandomState) -> TrainingSet:
@@ -398,18 +399,11 @@ class ElasticLogisticRegressionCV(Probabilities, ElasticLinearClassifierCV):
 class ElasticLinearSVCCV(ElasticLinearClassifierCV):
     """Elastic linear support vector machine whose parameters are chosen by cross-validation.
 
-    Parameters
-    ----------
-    alphas : sequence of float, default=(2**-10,)
-        Strengths of the penalty to choose from.
-
     See Also
     --------
     ElasticLinearSVC : With given parameters.
     ElasticGridSearchCV : A search over any parameters of any estimator.
     """
-
-    alphas: Sequence[float] = (2**-10,)
 
     _estimator = ElasticLinearSVC
     _start_scale = 1.5
