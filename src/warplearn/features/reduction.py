@@ -202,8 +202,11 @@ class Basis(NamedTuple):
             groups = np.concatenate([family.groups for family in families])
             features = transformer.pooled(standardized[index], transformer.sweeps(groups))
             ends = np.cumsum([len(family.shift) for family in families])[:-1]
-            for family, own in zip(families, np.split(features, ends, axis=1), strict=True):
-                yield own - family.shift
+            parts = np.split(features, ends, axis=1)
+            shifted = [own - family.shift for own, family in zip(parts, families, strict=True)]
+            del features, parts
+            while shifted:  # what was used is not kept
+                yield shifted.pop(0)
 
 
 def sums_of(features: Array, Y: Array, weights: Array) -> list[Array]:
