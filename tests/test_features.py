@@ -198,6 +198,15 @@ def test_filters_of_a_draw_begin_with_the_same_columns(rng):
     ]  # fmt: skip
 
 
+def test_features_do_not_depend_on_parameters_set_later(rng):
+    X = walks(rng, (5, 40))
+    features = ElasticFeatures(32, random_state=0).fit(X)
+    F = features.transform(X)
+    assert features.set_params(elasticities=(1, 1, 2)).transform(X).tolist() == F.tolist()
+    with pytest.raises(ValueError, match="elasticities must be different from each other, got"):
+        features.fit(X)
+
+
 def test_features_of_some_groups_are_those_of_all(rng):
     X = walks(rng, (5, 40))
     features = ElasticFeatures(96, elasticities=(1, 2, 3), random_state=0).fit(X)

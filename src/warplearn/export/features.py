@@ -104,7 +104,7 @@ def feature_program(model: FeatureModel) -> Program:
     """A feature model in float32; groups of filters that do not matter are left out."""
     readout, part, first = _readout(model), None, 0
     for transformer in model._transformers():
-        last = first + transformer.features_per_group * len(transformer.groups_)
+        last = first + transformer.n_features
         own = _Part.of(transformer, model.coef_[:, first:last])
         part, first = own if part is None else own.after(part), last
     assert part is not None  # a model has at least one transformer

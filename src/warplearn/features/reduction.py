@@ -181,7 +181,7 @@ class Basis(NamedTuple):
     @property
     def n_features(self) -> int:
         """Number of all features."""
-        return sum(each.features_per_group * len(each.groups_) for each in self.transformers)
+        return sum(each.n_features for each in self.transformers)
 
     def columns_of(self, transformer: int, groups: NDArray[np.int64]) -> NDArray[np.int64]:
         """The features of groups of a transformer, among those of all transformers."""

@@ -175,9 +175,9 @@ class ElasticShapelets(SlidingFeatures):
         normalize = np.asarray(self.normalize)
         if normalize.ndim != 1 or not len(normalize) or normalize.dtype != bool:
             raise ValueError(f"normalize must be booleans, at least one, got {self.normalize!r}")
-        widest, turns = self._widest(), self.draws_ // len(self.representations)
+        turns = self.draws_ // len(self.representations)
         self.groups_[:, windows.NORMALIZED] = normalize[turns % len(normalize)]
-        sources = rng.randint(len(X), size=(len(turns[widest]), GROUP))
+        sources = rng.randint(len(X), size=(self._n_draws, GROUP))
         places = rng.uniform(size=sources.shape)
         others = _others(sources, labels, len(X), rng)
         quantiles = rng.uniform(*_QUANTILES, size=(len(self.groups_), GROUP))
@@ -207,7 +207,7 @@ class ElasticShapelets(SlidingFeatures):
         array (draws, 8)
             Positions.
         """
-        groups = np.arange(len(self.groups_))[self._widest()]
+        groups = np.arange(len(self.groups_))[self._widest]
         table, positions = self.groups_[groups], np.empty(cases.shape, np.int64)
         n_channels = table[:, windows.CHANNELS_TO] - table[:, windows.CHANNELS_FROM]
         same = [windows.ROWS, windows.REPRESENTATION, windows.NORMALIZED]

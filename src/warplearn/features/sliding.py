@@ -249,13 +249,19 @@ class SlidingFeatures(TransformerMixin, WindowSettings, metaclass=ABCMeta):
         start = row[windows.WEIGHTS_FROM]
         return self.weights_[start : start + np.prod(shape)].reshape(shape)
 
+    @property
+    def _n_draws(self) -> int:
+        """How many draws there are, as long as all groups are there."""
+        return int(self.draws_[-1]) + 1
+
+    @property
     def _widest(self) -> slice:
-        """The groups of most columns, one for each draw, while all are there."""
-        return slice(-1 - int(self.draws_[-1]), None)
+        """The groups of most columns, one for each draw: they come last."""
+        return slice(len(self.groups_) - self._n_draws, None)
 
     def _share_columns(self) -> None:
         """Give groups the first columns of the widest group of their draw."""
-        first = len(self.groups_) + self._widest().start
+        first = self._widest.start
         for group in range(first):
             widest = self._weights_of(first + int(self.draws_[group]))
             self._weights_of(group)[...] = widest[:, :, :, : self.elasticities_[group]]
@@ -293,13 +299,14 @@ class SlidingFeatures(TransformerMixin, WindowSettings, metaclass=ABCMeta):
         places[of, columns - 1] = np.arange(len(groups))
         most = np.zeros(len(draws), np.int64)
         np.maximum.at(most, of, columns)
+        distinct = np.unique(self.elasticities_).tolist()
         result = []
         for m in np.unique(most).tolist():
             own = places[most == m, :m]
             result.append(
                 Matrices(
                     self._shapelets, self.groups_[groups[own[:, -1]]], own,
-                    tuple(sorted(each - 1 for each in self.elasticities if each <= m)),
+                    tuple(each - 1 for each in distinct if each <= m),
                     self.channels_, self.weights_,
                     self.biases_[groups] if biases else np.zeros((0, GROUP), np.float32),
                     sum(self._poolings[name] for name in self.poolings),

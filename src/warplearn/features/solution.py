@@ -185,9 +185,9 @@ def finish(basis: Basis, total: Total, alphas: Array, slack: float = 0.0) -> Sol
     targets, weights = problem.targets, problem.sample.weights
     terms: list[Term] = []
     fits: list[RidgeFit] = []
-    guesses: dict[Kind, float] = {}  # penalties of families that differ in elasticity only
+    guesses: dict[tuple[int, Kind], float] = {}  # penalties, the same for all elasticities
     for place, (family, features, many) in enumerate(problem.families()):
-        n_features, like = features.shape[1], family.kind._replace(columns=0)
+        n_features, like = features.shape[1], family.source
         guess = guesses.get(like, fits[-1].alpha if fits else None)
         # Smaller penalties would enlarge the rounding errors of sums over many cases.
         system, least = (many, 0.0) if many else (few_cases(features, targets, weights), slack)

@@ -108,12 +108,12 @@ class ElasticFeatures(FilterSettings, SlidingFeatures):
     def _draw_matrices(
         self, X: SeriesCollection, labels: Array | None, rng: np.random.RandomState
     ) -> None:
-        sizes, widest = self._sizes(), self._widest()
+        sizes, widest = self._sizes(), self._widest
         self.weights_ = np.zeros(sizes.sum(), np.float32)
         self.weights_[-sizes[widest].sum() :] = rng.standard_normal(sizes[widest].sum())
         centre_columns(self.groups_[widest], self.elasticities_[widest], self.weights_)
         self._share_columns()
-        cases = rng.randint(len(X), size=len(sizes[widest]))
+        cases = rng.randint(len(X), size=self._n_draws)
         distinct, which = np.unique(cases, return_inverse=True)
         quantiles = rng.uniform(size=(len(sizes), GROUP))
         outputs, positions = self._sampled(

@@ -18,7 +18,8 @@ from warplearn._kernels.simd.arrays import empty
 from warplearn._kernels.simd.compiling import inner
 from warplearn._kernels.simd.constants import Static, value_of
 from warplearn._kernels.simd.numbers import greater, lesser
-from warplearn._kernels.simd.vector import load, maximum, splat, total
+from warplearn._kernels.simd.reductions import total
+from warplearn._kernels.simd.vector import load, maximum, splat
 
 _RUN = Static(16)
 

@@ -15,17 +15,15 @@ from warplearn._kernels.drivers.slide import GROUP, WHOLE
 from warplearn._kernels.simd.compiling import inlined, inner
 from warplearn._kernels.simd.constants import value_of
 from warplearn._kernels.simd.numbers import greater
+from warplearn._kernels.simd.reductions import largest_lane, store_largest, store_totals
 from warplearn._kernels.simd.vector import (
     counted,
-    largest_lane,
     like,
     load,
     maximum,
     minimum,
     splat,
     store,
-    store_largest,
-    store_totals,
     where,
 )
 
@@ -37,9 +35,8 @@ class Work(NamedTuple):
     """What pooling works with.
 
     What lanes start from (`windows`); the largest and the smallest output of a group at each
-    position; the numbers 0, 1, ... of the
-    lanes; for each matrix the largest output in lanes, and for each pooling that counts positions
-    counts in lanes.
+    position; the numbers 0, 1, ... of the lanes.  And, in lanes, the largest output of each matrix,
+    and the positions that each matrix has so far for "share", "wins" and "losses".
     """
 
     starts: Any
@@ -69,7 +66,7 @@ def _find_extremes(lanes, outputs, at, stride, positions, work):
 def _pool_matrix(plan, outputs, at, positions, bias, work, g, features, place):
     """Pool the outputs of matrix g of a group, from outputs[at] on; results in lanes go to `work`.
 
-    Where the largest output is goes to features[place], if that is wanted.
+    The position of the largest output goes to features[place], if PLACE is wanted.
     """
     lanes, count, wanted = plan.lanes, value_of(plan.lanes), value_of(plan.poolings)
     number = outputs.dtype.type
@@ -116,11 +113,11 @@ def pool(
     each = number(1) / number(positions)
     if wanted & (WINS | LOSSES):
         _find_extremes(lanes, outputs, at, stride, positions, work)
-    place_of_place = place + (wanted & SHARE != 0) + (wanted & MAXIMUM != 0)
+    position_at = place + (wanted & SHARE != 0) + (wanted & MAXIMUM != 0)
     for g in range(GROUP):
         _pool_matrix(
             plan, outputs, at + g * stride, positions, biases[first + g], work, g,
-            features, place_of_place + g * step,
+            features, position_at + g * step,
         )  # fmt: skip
     if wanted & SHARE:
         store_totals(work.counts, 0, WHOLE, lanes, each, features, place, step)

@@ -12,8 +12,8 @@ from warplearn._kernels.drivers.components import penalty_slope, penalty_value
 from warplearn._kernels.simd.arrays import zeros
 from warplearn._kernels.simd.compiling import entry, inlined, inner
 from warplearn._kernels.simd.constants import value_of
+from warplearn._kernels.simd.reductions import total as sum_of
 from warplearn._kernels.simd.vector import absolute, like, load, store, where
-from warplearn._kernels.simd.vector import total as sum_of
 
 _NEGLIGIBLE = 1e-30
 

@@ -46,7 +46,7 @@ def sweeps_four_rows(typingctx, lanes, array, traced):
 
 
 class Vec(types.Type):
-    """A vector of `lanes` floating-point numbers."""
+    """A vector of `lanes` floating-point numbers, or integers that count."""
 
     def __init__(self, dtype: types.Float, lanes: int) -> None:
         self.dtype = dtype
@@ -83,17 +83,18 @@ def spread(builder, scalar, lanes):
     vector = ir.VectorType(scalar.type, lanes)
     undefined = ir.Constant(vector, ir.Undefined)
     first = builder.insert_element(undefined, scalar, _INT32(0))
-    return builder.shuffle_vector(first, undefined, _indices([0] * lanes))
+    return builder.shuffle_vector(first, undefined, indices([0] * lanes))
 
 
-def _indices(order):
+def indices(order):
+    """The order of lanes that a shuffle takes."""
     return ir.Constant(ir.VectorType(_INT32, len(order)), list(order))
 
 
 def part_of(builder, vec, first, count):
     """Some consecutive lanes of a vector."""
     undefined = ir.Constant(vec.type, ir.Undefined)
-    return builder.shuffle_vector(vec, undefined, _indices(range(first, first + count)))
+    return builder.shuffle_vector(vec, undefined, indices(range(first, first + count)))
 
 
 def address_of(context, builder, array_type, array, offset, pointee):
@@ -113,7 +114,7 @@ def fields_of(builder, kind, value):
     return kind.instance_class(*kind.types), kind.instance_class(*values)
 
 
-def _reduced(builder, vec, combine):
+def reduced(builder, vec, combine):
     """Halves combined pairwise: the order of a sum is the same on every CPU."""
     width = vec.type.count
     while width > 1:
@@ -270,7 +271,7 @@ def _adder(bit):
             if role.value & bit:
                 index = builder.mul(index, index.type(vec.lanes))
             else:
-                vector = _reduced(builder, vector, builder.fadd)
+                vector = reduced(builder, vector, builder.fadd)
             address = address_of(context, builder, array, value, index, vector.type)
             increased = builder.fadd(builder.load(address, align=align), vector)
             builder.store(increased, address, align=align)
@@ -298,7 +299,7 @@ def _transposed_halves(builder, block):
     for _ in range(half.bit_length() - 1):
         pairs = zip(block[: half // 2], block[half // 2 :], strict=True)
         block = [
-            builder.shuffle_vector(a, b, _indices(order))
+            builder.shuffle_vector(a, b, indices(order))
             for a, b in pairs
             for order in (first_quarters, second_quarters)
         ]
@@ -333,7 +334,7 @@ def transpose(typingctx, tile, source, rows, first, column, target, offset, stri
                 address = address_of(context, builder, source, source_value, at, short)
                 loaded.append(builder.load(address, align=align))
             block = [
-                builder.shuffle_vector(low, high, _indices(range(count)))
+                builder.shuffle_vector(low, high, indices(range(count)))
                 for low, high in zip(loaded[:half], loaded[half:], strict=True)
             ]
             for vec in _transposed_halves(builder, block):
@@ -358,6 +359,16 @@ def maximum(typingctx, a, b):
 
     def codegen(context, builder, sig, args):
         return larger_of(builder, *args)
+
+    return a(a, a), codegen
+
+
+@intrinsic
+def minimum(typingctx, a, b):
+    """The smaller number of each lane."""
+
+    def codegen(context, builder, sig, args):
+        return builder.select(builder.fcmp_ordered("<", *args), *args)
 
     return a(a, a), codegen
 
@@ -393,31 +404,11 @@ def exponential(typingctx, a):
 
 
 @intrinsic
-def total(typingctx, a):
-    """The sum over the lanes."""
-
-    def codegen(context, builder, sig, args):
-        return _reduced(builder, args[0], builder.fadd)
-
-    return a.dtype(a), codegen
-
-
-@intrinsic
-def largest_lane(typingctx, a):
-    """The largest number of the lanes."""
-
-    def codegen(context, builder, sig, args):
-        return _reduced(builder, args[0], lambda left, right: larger_of(builder, left, right))
-
-    return a.dtype(a), codegen
-
-
-@intrinsic
 def shift_in(typingctx, vec, scalar):
     """Every lane takes the number of the lane before, the first one the scalar."""
 
     def codegen(context, builder, sig, args):
-        order = _indices([vec.lanes, *range(vec.lanes - 1)])
+        order = indices([vec.lanes, *range(vec.lanes - 1)])
         return builder.shuffle_vector(args[0], spread(builder, args[1], vec.lanes), order)
 
     return vec(vec, vec.dtype), codegen
@@ -433,85 +424,6 @@ def last_lane(typingctx, vec):
     return vec.dtype(vec), codegen
 
 
-@intrinsic
-def minimum(typingctx, a, b):
-    """The smaller number of each lane."""
-
-    def codegen(context, builder, sig, args):
-        return builder.select(builder.fcmp_ordered("<", *args), *args)
-
-    return a(a, a), codegen
-
-
-# Counts: vectors of integers.
-
-
-@intrinsic
-def counted(typingctx, counts, mask):
-    """One more in the lanes where the mask is set."""
-
-    def codegen(context, builder, sig, args):
-        return builder.add(args[0], builder.zext(args[1], args[0].type))
-
-    return counts(counts, mask), codegen
-
-
-# Several vectors at once.
-
-
-def _across(builder, rows, lanes, combine):
-    """For each of several vectors, a power of two, its lanes combined to one number.
-
-    Neighbouring lanes of two vectors are combined at once, so that few operations serve all.
-    """
-
-    def neighbours(a, b):
-        even, odd = (
-            builder.shuffle_vector(a, b, _indices(range(first, 2 * lanes, 2))) for first in (0, 1)
-        )
-        return combine(even, odd)
-
-    count, width = len(rows), lanes  # width: lanes that a result has left
-    while width > 1:
-        pairs = zip(rows[::2], rows[1::2], strict=True) if len(rows) > 1 else [rows * 2]
-        rows, width = [neighbours(*pair) for pair in pairs], width // 2
-    places = [divmod(i, lanes) for i in range(count)]
-    return [builder.extract_element(rows[row], _INT32(lane)) for row, lane in places]
-
-
-def _across_stored(combine):
-    """An intrinsic that combines the lanes of vectors and writes the numbers, times a factor."""
-
-    def store_across(typingctx, source, first, vectors, lanes, factor, target, offset, step):
-        def codegen(context, builder, sig, args):
-            word = args[1].type
-            block = ir.VectorType(context.get_value_type(source.dtype), lanes.value)
-            address = address_of(context, builder, source, args[0], args[1], block)
-            rows = [
-                builder.load(builder.gep(address, [word(i)]), align=source.dtype.bitwidth // 8)
-                for i in range(vectors.value)
-            ]
-            numbers = _across(builder, rows, lanes.value, lambda a, b: combine(builder, a, b))
-            for place, number in enumerate(numbers):
-                if isinstance(source.dtype, types.Integer):
-                    number = builder.sitofp(number, args[4].type)
-                index = builder.add(args[6], builder.mul(args[7], word(place)))
-                address = address_of(context, builder, target, args[5], index, args[4].type)
-                builder.store(builder.fmul(number, args[4]), address)
-            return context.get_dummy_value()
-
-        number, word = target.dtype, types.intp
-        return types.void(source, word, vectors, lanes, number, target, word, word), codegen
-
-    return intrinsic(store_across)
-
-
-# Of `vectors` vectors, one after the other from `source[first]` on, the sums or the largest of the
-# lanes, times a factor, go to `target[offset]`, `target[offset + step]`, ...
-store_totals = _across_stored(lambda builder, a, b: builder.add(a, b))
-store_largest = _across_stored(larger_of)
-
-
 # Masks.
 
 
@@ -523,6 +435,16 @@ def where(typingctx, mask, a, b):
         return builder.select(*args)
 
     return a(mask, a, a), codegen
+
+
+@intrinsic
+def counted(typingctx, counts, mask):
+    """One more in the lanes where the mask is set."""
+
+    def codegen(context, builder, sig, args):
+        return builder.add(args[0], builder.zext(args[1], args[0].type))
+
+    return counts(counts, mask), codegen
 
 
 @intrinsic
