@@ -24,6 +24,12 @@ from warplearn._kernels.simd import target
 from warplearn._kernels.simd.arrays import CACHE_LINE, empty, zeros
 from warplearn._kernels.simd.constants import NO, Static, constants, value_of
 from warplearn._kernels.simd.numbers import greater, lesser
+from warplearn._kernels.simd.reductions import (
+    largest_lane,
+    store_largest,
+    store_totals,
+    total,
+)
 from warplearn._kernels.simd.target import lanes_for, register_lanes
 from warplearn._kernels.simd.vector import (
     BANK,
@@ -31,17 +37,17 @@ from warplearn._kernels.simd.vector import (
     absolute,
     add_to_matrix,
     add_to_series,
+    counted,
     exponential,
-    largest_lane,
     like,
     load,
     matrix_at,
     maximum,
+    minimum,
     root,
     series_at,
     splat,
     store,
-    total,
     where,
 )
 
@@ -347,3 +353,29 @@ def test_named_constants_are_one_argument():
     assert total_of(Pair(Static(2), 1)) == 3
     assert total_of(Pair(Static(2), 5)) == 7
     assert len(total_of.signatures) == 2
+
+
+@njit
+def _reduce(vectors, lanes, a, b, counts, smaller, sums, largest):
+    n = value_of(lanes)
+    for i in range(value_of(vectors)):
+        x, y = load(lanes, a, i * n), load(lanes, b, i * n)
+        store(smaller, i * n, minimum(x, y))
+        store(counts, i * n, counted(counted(splat(lanes, np.int32(0)), x > y), x > 0.0))
+    factor = a.dtype.type(0.5)
+    store_totals(counts, 0, vectors, lanes, factor, sums, 1, 3)
+    store_largest(a, 0, vectors, lanes, factor, largest, 1, 3)
+
+
+@sizes
+@pytest.mark.parametrize("vectors", [1, 2, 8, 16])
+def test_lanes_of_several_vectors_are_reduced(vectors, lanes, dtype, rng):
+    a, b = (rng.normal(size=(vectors, lanes)).astype(dtype) for _ in range(2))
+    smaller, counts = np.empty(a.size, dtype), np.empty(a.size, np.int32)
+    sums, largest = (np.full(3 * vectors, np.nan, dtype) for _ in range(2))
+    _reduce(Static(vectors), Static(lanes), a.ravel(), b.ravel(), counts, smaller, sums, largest)
+    assert smaller.tolist() == np.minimum(a, b).ravel().tolist()
+    assert sums[1::3].tolist() == (0.5 * ((a > b).sum(axis=1) + (a > 0).sum(axis=1))).tolist()
+    assert largest[1::3].tolist() == (dtype(0.5) * a.max(axis=1)).tolist()
+    assert np.isnan(sums[0::3]).all()  # nothing else is written
+    assert np.isnan(largest[2::3]).all()
