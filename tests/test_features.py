@@ -1,6 +1,7 @@
 """Random elastic features, and ridge models on them."""
 
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -22,8 +23,10 @@ from warplearn import (
 )
 from warplearn._kernels.drivers import windows
 from warplearn.base import SHORTER_SERIES_ARE_VALID
-from warplearn.features import solution
+from warplearn.features import ridge, solution
+from warplearn.features.invariance import Variants
 from warplearn.features.ridge import (
+    _INVARIANCE,
     FewCases,
     ManyCases,
     Standards,
@@ -32,6 +35,7 @@ from warplearn.features.ridge import (
     descend,
     solve,
 )
+from warplearn.features.solution import standardize
 
 ALL = ("share", "max", "wins", "losses")
 
@@ -391,6 +395,53 @@ def test_ridge_is_that_of_sklearn(rng, shape, form):
     assert Y[0] - got.loo[0] == pytest.approx(one.predict(Z[:1])[0], abs=1e-5)
 
 
+@pytest.mark.parametrize("kind", [FewCases, VeryFewCases])
+@pytest.mark.parametrize("n_changes", [5, 60])
+def test_changes_that_do_not_matter_are_penalized(rng, kind, n_changes):
+    """Coefficients and leave-one-out predictions are those of the normal equations."""
+    F, D = rng.normal(size=(30, 50)), rng.normal(size=(n_changes, 50)).astype(np.float32)
+    Y, weights, alpha = F[:, :2] + rng.normal(size=(30, 2)), rng.uniform(0.5, 2, 30), 3.0
+    Z, targets = standardized(F, weights), Y - np.average(Y, axis=0, weights=weights)
+    system = kind(Z, targets, weights, D)
+    got = system.attempt(alpha)
+    strength = _INVARIANCE * n_changes / (D.astype(float) ** 2).sum()
+    penalty = alpha * (np.eye(50) + strength * D.T.astype(float) @ D)
+
+    def solved(Z, T, w):
+        Z, T = Z - np.average(Z, axis=0, weights=w), T - np.average(T, axis=0, weights=w)
+        return np.linalg.solve(Z.T @ (w[:, None] * Z) + penalty, Z.T @ (w[:, None] * T))
+
+    ref = solved(Z.astype(float), targets, weights)
+    assert system.coef(got.solution) == pytest.approx(ref, abs=1e-5)
+    assert system.coef(system.solution(alpha)) == pytest.approx(ref, abs=1e-5)
+    plain = kind(Z, targets, weights)
+    ratio = np.linalg.norm(D @ ref) / np.linalg.norm(D @ plain.coef(plain.solution(alpha)))
+    assert ratio < 0.9  # predictions change less
+    others = Z[1:].astype(float), targets[1:], weights[1:]
+    one = solved(*others)
+    mean, level = (np.average(each, axis=0, weights=weights[1:]) for each in others[:2])
+    assert targets[0] - got.loo[0] == pytest.approx(level + (Z[0] - mean) @ one, abs=1e-4)
+
+
+def test_changes_are_those_of_the_features_of_variants(rng):
+    X, _ = bumps(rng, 100)
+    series = SeriesCollection.of(X)
+    variants = Variants.of(series)
+    assert len(variants.sources) == len(variants.series) == 300
+    assert np.unique(variants.sources).size > 90
+    again = Variants.of(series)
+    assert np.array_equal(again.series.values, variants.series.values)
+    moved = np.abs(variants.series.values - series.values[variants.sources])
+    assert 0.02 < moved.mean() < 0.3
+    features = ElasticFeatures(64, random_state=0).fit(X)
+    F, G = features.transform(X), features.transform(variants.series)
+    weights, Z = rng.uniform(0.5, 2, 100), F.copy()
+    standards = standardize(Z, np.zeros((100, 1)), weights)
+    got = variants.changes(G.copy(), Z, standards, weights)
+    ref = (G - F[variants.sources]) / standards.scale * np.sqrt(weights[variants.sources])[:, None]
+    assert got == pytest.approx(ref, abs=1e-4)
+
+
 def test_penalties_that_are_too_small(rng):
     """Equal features cannot be solved for without a penalty."""
     F, Y, weights = np.tile(rng.normal(size=(20, 1)), 8), rng.normal(size=(20, 1)), np.ones(20)
@@ -452,7 +503,7 @@ def test_a_smaller_penalty_is_good_enough(rng, size, steps):
     assert solve(system, alphas, slack=0.5).alpha < alphas[best]
 
 
-def test_dilations_are_weighed_where_series_are_few(rng):
+def test_parts_of_families_are_weighed_where_series_are_few(rng):
     X, y = bumps(rng, 257)
     few = ElasticFeatureClassifier(400, random_state=0).fit(X[:256], y[:256])
     many = ElasticFeatureClassifier(400, random_state=0).fit(X, y)
@@ -461,9 +512,12 @@ def test_dilations_are_weighed_where_series_are_few(rng):
     parts = [name.removeprefix(start) for name in few.families_ if name.startswith(start)]
     assert parts == ["1", "2", "3", "9"]
     assert "filters, m = 2, raw, dilation 2 to 4" in few.families_
-    assert [name for name in few.families_ if "dilation" not in name] == many.families_
-    same = ElasticFeatureClassifier(400, dilations=(1,), random_state=0).fit(X[:50], y[:50])
-    assert same.families_ == many.families_  # nothing to weigh
+    parts = [f"filters, m = 2, smooth, {name}" for name in ("share", "wins", "losses")]
+    assert few.families_[-3:] == parts
+    whole = [name for name in few.families_ if name.count(",") == 2]
+    assert whole == many.families_
+    same = ElasticFeatureClassifier(400, dilations=(1,), poolings=("share",), random_state=0)
+    assert same.fit(X[:50], y[:50]).families_ == many.families_  # nothing to weigh
 
 
 def test_factors_are_a_ridge_regression(rng):
@@ -479,7 +533,8 @@ def test_factors_are_a_ridge_regression(rng):
     assert combine_factors(-9 * predictions[..., :1], predictions[..., 0], weights).tolist() == [1]
 
 
-def test_classifier_is_a_sum_of_ridge_regressions(rng):
+def test_classifier_is_a_sum_of_ridge_regressions(rng, monkeypatch):
+    monkeypatch.setattr(ridge, "_INVARIANCE", 1e-12)  # has tests of its own
     X, y = bumps(rng, 40, classes=3)
     weights = rng.uniform(0.5, 2, 40)
     names = ("raw", "smooth", "differences")
@@ -490,27 +545,28 @@ def test_classifier_is_a_sum_of_ridge_regressions(rng):
     Y = np.where(y[:, None] == np.arange(3), 1.0, -1.0)
     filters = [features.filter(i) for i in range(96)]
     mean = ref = np.average(Y, axis=0, weights=weights)
-    whole = [name for name in model.families_ if "dilation" not in name]
+    whole = [name for name in model.families_ if name.count(",") == 2]
     assert len(whole) == 6
     assert len(model.factors_) == len(model.families_) > 6
     for name, factor in zip(model.families_, model.factors_, strict=True):
-        kind, _, dilations = name.partition(", dilation ")
-        bounds = [int(bound) for bound in (dilations or "1 to 99").split(" to ")]
-        least, most = bounds[0], bounds[-1]
+        *kind, part = [*name.split(", "), ""][:4]
+        bounds = re.findall("[0-9]+", part) or ["1", "99"]
+        least, most = int(bounds[0]), int(bounds[-1])
         family = [
-            kind == f"filters, m = {f.matrix.shape[1]}, {f.representation}"
+            ", ".join(kind) == f"filters, m = {f.matrix.shape[1]}, {f.representation}"
             and least <= f.dilation <= most
             for f in filters
         ]
-        some = F[:, np.repeat(family, 3)]
-        assert some.shape == (40, 96 // 6 * 3) or dilations
+        poolings = [part in (pooling, "") or "dilation" in part for pooling in features.poolings]
+        some = F[:, np.outer(family, poolings).ravel()]
+        assert some.shape == (40, 96 // 6 * 3) or part
         one = Ridge(0.01 * some.shape[1]).fit(some, Y, weights)
         ref = ref + factor * (one.predict(some) - mean)
     assert model.decision_function(X) == pytest.approx(ref, abs=1e-4)
     assert model.predict(X).tolist() == ref.argmax(axis=1).tolist()
     assert (model.alphas_ == 0.01).all()
     assert model.factors_.min() >= 0
-    assert model.factors_.max() > 0.2
+    assert model.factors_.max() > 0.1
 
 
 def test_factors_find_what_matters(rng):
@@ -526,9 +582,9 @@ def test_factors_find_what_matters(rng):
         model.factors_[of == name].sum() for name in model.representations[1:]
     )
     assert differences + second > 3 * smooth
-    small = model.shrink(X, y, 8)  # one group of filters, and one family with it
-    assert len(small.factors_) == len(small.families_) == 1
-    assert small.families_[0] in model.families_
+    small = model.shrink(X, y, 8)  # one group of filters, one family, and its poolings
+    assert len(small.factors_) == len(small.families_) == 4
+    assert set(small.families_) <= set(model.families_)
 
 
 @pytest.mark.parametrize("classes", [2, 4])

@@ -217,7 +217,7 @@ def test_models_add_up_both(rng):
     )
     assert model.families_[0] == "filters, m = 1, raw"
     assert len(model.factors_) == len(model.families_)
-    whole = [name for name in model.families_ if "dilation" not in name]
+    whole = [name for name in model.families_ if name.endswith(("raw", "differences", "smooth", "normalized"))]
     assert len(whole) == len(filters.families()) + len(shapelets.families())
     assert len(model.importances_) == 16
     alone = ElasticFeatureClassifier(64, n_shapelets=0, random_state=0).fit(X, y)
@@ -254,7 +254,7 @@ def test_sums_are_those_of_both(rng, monkeypatch):
     """With more cases than the sample holds, through sums, as with all cases at once."""
     from warplearn.features import base, reduction, solution
 
-    monkeypatch.setattr(solution, "_MOST_FOR_SCALES", 0)  # sums have no regressions on dilations
+    monkeypatch.setattr(solution, "_MOST_FOR_PARTS", 0)  # sums have no regressions on parts
     X, y = bumps(rng, 200)
     ref = ElasticFeatureClassifier(32, n_shapelets=32, alphas=(0.01,), random_state=0).fit(X, y)
     monkeypatch.setattr(reduction, "SAMPLE_SIZE", 199)

@@ -56,7 +56,8 @@ from warplearn.series.convert import to_floats
 DEFAULT_ALPHAS = tuple(float(10.0**exponent) for exponent in np.arange(-5, 2.0, 0.5))
 _BLOCK_BYTES = 2**22  # of features that `predict` computes before it uses them: they stay cached
 _ROWS = 4  # series whose features are multiplied at once
-_MANY_FILTERS = 4000  # from which on there are shapelets beside them by default
+_MANY_FILTERS = 4000  # from which on, by default, there are shapelets beside them,
+_KEPT_WORK = 0.4  # and this share of the work of all of them is kept
 _KEPT_SHARE = 0.7  # of the groups, in each round of `shrink`
 # Fitted attributes that `partial_fit` leaves to be computed when one of them is asked for.
 _SOLVED = frozenset(
@@ -136,9 +137,11 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
     alphas : sequence of float
         Ridge penalties to choose from, relative to the number of features.  By default
         10**-5, 10**-4.5, ..., 10**1.5.
-    keep : float, default=1.0
-        Share of the filters and shapelets that the model keeps, above 0 and at most 1: of each
-        family those with the largest coefficients.  The regressions are fitted again to these.
+    keep : float, optional
+        Share of the work of a prediction that is kept, above 0 and at most 1: of each family the
+        filters and shapelets whose coefficients are largest for the work they make.  The
+        regressions are fitted again to these.  By default 0.4 if there are at least 4,000 filters,
+        else 1, which keeps all.
 
     Attributes
     ----------
@@ -172,7 +175,7 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
 
     n_shapelets: int | None = None
     alphas: Sequence[float] = DEFAULT_ALPHAS
-    keep: float = 1.0
+    keep: float | None = None
 
     # How much greater than the least the squared leave-one-out error may be with a smaller penalty.
     _slack: ClassVar[float] = 0.0
@@ -307,10 +310,14 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
         return alphas
 
     def _checked_share(self) -> float:
-        """The share of the groups that is kept."""
+        """The share of the work that is kept."""
+        if self.keep is None:
+            return _KEPT_WORK if self.n_filters >= _MANY_FILTERS else 1.0
         number = isinstance(self.keep, Real) and not isinstance(self.keep, bool)
         if not number or not 0 < self.keep <= 1:
-            raise ValueError(f"keep must be a number above 0 and at most 1, got {self.keep!r}")
+            raise ValueError(
+                f"keep must be None or a number above 0 and at most 1, got {self.keep!r}"
+            )
         return float(self.keep)
 
     def _predict_targets(self, X: Any) -> Array:

@@ -44,6 +44,8 @@ from warplearn.series.numbers import check_flag, check_numbers
 _MAX_CHANNELS = 9  # that one matrix reads, as in ROCKET
 _MAX_COLUMNS = 64  # the compiler unrolls the loop over them
 _MAX_SPAN = 2**24  # elements from the first to the last of a window
+# Work of a group, measured: pooling takes as long as some rows, and beginning as some positions.
+_POOLING_ROWS, _MORE_POSITIONS = 3, 8
 
 Sliding = TypeVar("Sliding", bound="SlidingFeatures")
 
@@ -374,6 +376,21 @@ class SlidingFeatures(TransformerMixin, WindowSettings, metaclass=ABCMeta):
         """How many features the eight matrices of a group have."""
         return GROUP * len(self.poolings)
 
+    @property
+    def work(self) -> Array:
+        """The relative time that each group takes, for a series as long as those of `fit`."""
+        rows, dilation, padding, *_, first, last, _ = self.groups_.T
+        positions = self.n_features_in_ + 2 * padding - (rows - 1) * dilation
+        work: Array = (rows * (last - first) + _POOLING_ROWS) * (
+            np.maximum(positions, 1) + _MORE_POSITIONS
+        )
+        return work
+
+    @property
+    def pooling_names(self) -> list[str]:
+        """The features of a matrix, in their order."""
+        return [name for name in self._poolings if name in self.poolings]
+
     def families(self) -> list[tuple[Kind, NDArray[np.int64]]]:
         """The families of matrices, each with its groups; those of the same draws together."""
         columns = [windows.REPRESENTATION, windows.NORMALIZED]
@@ -472,9 +489,8 @@ class SlidingFeatures(TransformerMixin, WindowSettings, metaclass=ABCMeta):
         input_features : ignored
         """
         check_is_fitted(self)
-        poolings = [name for name in self._poolings if name in self.poolings]
         count = GROUP * len(self.groups_)
-        names = [f"{self._item}{i}_{name}" for i in range(count) for name in poolings]
+        names = [f"{self._item}{i}_{name}" for i in range(count) for name in self.pooling_names]
         return np.array(names, dtype=object)
 
     def select(self: Sliding, groups: Any) -> Sliding:

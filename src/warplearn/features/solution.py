@@ -3,20 +3,22 @@
 Each family has a ridge regression of its own, and the model is the sum of these regressions with
 non-negative factors.  A family that says little about the targets gets a small factor.
 
-With few cases there are also regressions on the filters of a family that have similar dilations.
-Few cases tell which of many features matter only if these are few, or of one scale.
+With few cases there are also regressions on parts of a family: on filters of similar dilations, and
+on features of one pooling.  Few cases tell which of many features matter only if these are few, or
+alike.  And regressions are told which changes of the features do not matter (`invariance`).
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
+from itertools import groupby, repeat
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from warplearn._kernels.drivers import windows
+from warplearn.features.invariance import Variants
 from warplearn.features.reduction import (
     Basis,
     Cases,
@@ -42,8 +44,8 @@ from warplearn.features.sliding import Kind
 from warplearn.series.numbers import unit_of
 
 _FEW = 1.15  # cases for each feature, up to which equations of the size of the cases cost less
-_MOST_FOR_SCALES = 256  # cases, up to which there are regressions on similar dilations
-_SCALES = 4  # how many of these, for a family
+_MOST_FOR_PARTS = 256  # cases, up to which there are regressions on parts of families
+_SCALES = 4  # parts of similar dilations
 
 
 class Term(NamedTuple):
@@ -105,6 +107,24 @@ class Everything(NamedTuple):
         return cls(*(a + b for a, b in zip(mine, others, strict=True)))
 
 
+class Features(NamedTuple):
+    """Features of a family.
+
+    Attributes
+    ----------
+    values : array (cases, features), float32
+        Of the cases of the sample, standardized.
+    changes : array (changes, features), float32, optional
+        Changes of these that should not matter.
+    many : ManyCases, optional
+        The equations of the size of the features, if these are to be solved.
+    """
+
+    values: Array
+    changes: Array | None
+    many: ManyCases | None
+
+
 class Problem:
     """The regressions of all cases, each family at a time.
 
@@ -123,32 +143,47 @@ class Problem:
         self.targets = self.sample.Y - self.mean
         self.scaled: list[Array] = []  # of each family, coefficients of its standardized features
         self.standards: list[Standards] = []
+        few = self.moments is None and self.everything.n_cases <= _MOST_FOR_PARTS
+        self.variants = Variants.of(self.sample.series) if few else None
 
     @property
     def has_few_cases(self) -> bool:
-        """Whether there are also regressions on similar dilations."""
-        return self.moments is None and self.everything.n_cases <= _MOST_FOR_SCALES
+        """Whether there are also regressions on parts of families, and changes."""
+        return self.variants is not None
 
-    def families(self) -> Iterator[tuple[Family, Array, ManyCases | None]]:
-        """Each family with its standardized features, and the equations of many cases, if so."""
-        for place, features in enumerate(self.basis.of_families(self.sample.series)):
-            family = self.basis.families[place]
-            if self.moments is None and len(features) <= _FEW * features.shape[1]:
-                weights, least = self.sample.weights, family.least_scale
-                self.standards.append(standardize(features, self.targets, weights, least))
-                many = None
-            else:
-                others = None if self.moments is None else self.moments.families[place]
-                many, standards = many_cases(
-                    features, self.sample, others, self.everything, family.least_scale
-                )
-                self.standards.append(standards)
-            self.scaled.append(np.zeros((features.shape[1], self.targets.shape[1])))
-            yield family, features, many
+    def families(self) -> Iterator[tuple[Family, Features]]:
+        """Each family with its features."""
+        basis, variants = self.basis, self.variants
+        varied = repeat(None) if variants is None else basis.of_families(variants.series)
+        own = basis.of_families(self.sample.series)
+        for place, (family, values, others) in enumerate(zip(basis.families, own, varied)):
+            features = self._equations(place, family, values)
+            self.scaled.append(np.zeros((values.shape[1], self.targets.shape[1])))
+            if variants is not None and others is not None:
+                weights, standards = self.sample.weights, self.standards[-1]
+                changes = variants.changes(others, values, standards, weights)
+                features = features._replace(changes=changes)
+            yield family, features
 
-    def few(self, features: Array, columns: NDArray[np.int64]) -> FewCases:
-        """The equations of the size of the cases, for some standardized features."""
-        return FewCases(features[:, columns], self.targets, self.sample.weights)
+    def _equations(self, place: int, family: Family, values: Array) -> Features:
+        """Standardize the features of a family, and decide which equations are solved."""
+        few = len(values) <= _FEW * values.shape[1] or self.has_few_cases
+        if self.moments is None and few:
+            weights, least = self.sample.weights, family.least_scale
+            self.standards.append(standardize(values, self.targets, weights, least))
+            return Features(values, None, None)
+        others = None if self.moments is None else self.moments.families[place]
+        many, standards = many_cases(
+            values, self.sample, others, self.everything, family.least_scale
+        )
+        self.standards.append(standards)
+        return Features(values, None, many)
+
+    def few(self, features: Features, columns: NDArray[np.int64] | slice) -> FewCases:
+        """The equations of the size of the cases, for some features."""
+        changes = None if features.changes is None else features.changes[:, columns]
+        weights = self.sample.weights
+        return few_cases(features.values[:, columns], self.targets, weights, changes)
 
     def solution(self, terms: list[Term], loo: Array) -> Solution:
         """The sum of the regressions, whose coefficients are in `scaled`."""
@@ -170,7 +205,7 @@ class Problem:
 def finish(basis: Basis, total: Total, alphas: Array, slack: float = 0.0) -> Solution:
     """Fit a ridge regression to each family of features, and add them up.
 
-    With few cases there are further ones for filters of similar dilations.
+    With few cases there are further ones for parts of families.
 
     Parameters
     ----------
@@ -186,18 +221,17 @@ def finish(basis: Basis, total: Total, alphas: Array, slack: float = 0.0) -> Sol
     terms: list[Term] = []
     fits: list[RidgeFit] = []
     guesses: dict[tuple[int, Kind], float] = {}  # penalties, the same for all elasticities
-    for place, (family, features, many) in enumerate(problem.families()):
-        n_features, like = features.shape[1], family.source
+    for place, (family, features) in enumerate(problem.families()):
+        n_features, like = features.values.shape[1], family.source
         guess = guesses.get(like, fits[-1].alpha if fits else None)
         # Smaller penalties would enlarge the rounding errors of sums over many cases.
-        system, least = (many, 0.0) if many else (few_cases(features, targets, weights), slack)
+        many, everything = features.many, slice(None)
+        system, least = (many, 0.0) if many else (problem.few(features, everything), slack)
         fits.append(solve(system, alphas * n_features, guess, least))
         guesses[like] = fits[-1].alpha
         terms.append(Term(str(family.kind), place, np.arange(n_features), 1.0, fits[-1].alpha))
-        if not problem.has_few_cases:
-            continue
-        for name, columns in _similar_dilations(basis, family):
-            part = few_cases(features[:, columns], targets, weights)
+        for name, columns in _parts(basis, family) if problem.has_few_cases else ():
+            part = problem.few(features, columns)
             fits.append(solve(part, alphas * len(columns), None, slack))
             name = f"{family.kind}, {name}"
             terms.append(Term(name, place, columns, 1.0, fits[-1].alpha))
@@ -212,8 +246,8 @@ def finish(basis: Basis, total: Total, alphas: Array, slack: float = 0.0) -> Sol
 def reduced(basis: Basis, total: Total, solution: Solution, share: float) -> tuple[Basis, Solution]:
     """The same sum of regressions with fewer features.
 
-    Of each family that counts, the groups with the greatest importance are kept.  The regressions
-    are fitted again to these, with the penalties and factors that all features had: leave-one-out
+    Of each family that counts, the groups of the greatest importance for their work are kept.  The
+    regressions are fitted again to these, with the penalties and factors that all features had: leave-one-out
     predictions with features that were chosen on the same cases are too good to choose by.
 
     Parameters
@@ -223,23 +257,24 @@ def reduced(basis: Basis, total: Total, solution: Solution, share: float) -> tup
     solution : Solution
         What `finish` returned.
     share : float
-        Of the groups of a family that are kept.
+        Of the work of a prediction that is kept.
     """
-    rows = [_most_important(basis, family, solution, share) for family in basis.families]
+    rows = list(_most_important(basis, solution, share))
     counted = [place for place, kept in enumerate(rows) if len(kept)]
     if not counted:  # all coefficients are 0
         return basis, solution
     groups = [basis.numbers_of(basis.families[place])[rows[place]] for place in counted]
     smaller, fewer = select(basis, total, np.sort(np.concatenate(groups)))
     problem, terms = Problem(smaller, fewer), []
-    for index, (family, features, many) in enumerate(problem.families()):
+    for index, (family, features) in enumerate(problem.families()):
         per_group = len(family.columns) // len(family.groups)
         left = (rows[counted[index]][:, None] * per_group + np.arange(per_group)).ravel()
         for term in solution.terms:
             columns = np.flatnonzero(np.isin(left, term.columns))
             if term.family != counted[index] or not term.factor or not len(columns):
                 continue
-            system = many if many and len(columns) == len(left) else problem.few(features, columns)
+            whole = features.many if len(columns) == len(left) else None
+            system = whole or problem.few(features, columns)
             alpha = term.alpha * len(columns) / len(term.columns)
             problem.scaled[index][columns] += term.factor * solve_once(system, alpha)
             terms.append(Term(term.name, index, columns, term.factor, alpha))
@@ -247,12 +282,41 @@ def reduced(basis: Basis, total: Total, solution: Solution, share: float) -> tup
 
 
 def _most_important(
-    basis: Basis, family: Family, solution: Solution, share: float
-) -> NDArray[np.int64]:
-    """Places of the groups of a family that are kept, in ascending order."""
-    own = solution.importances[basis.numbers_of(family)]
-    kept = np.argsort(-own, kind="stable")[: math.ceil(share * len(own))]
-    return np.sort(kept[own[kept] > 0])
+    basis: Basis, solution: Solution, share: float
+) -> Iterator[NDArray[np.int64]]:
+    """For each family the places of the groups that are kept, in ascending order.
+
+    Groups of one draw come out of one recursion, so they are kept together.  Draws are kept in
+    the order of their importance for the work that they make, those without any are not.
+    """
+    for (index, _), alike in groupby(basis.families, lambda family: family.source):
+        families, transformer = list(alike), basis.transformers[index]
+        importances = [solution.importances[basis.numbers_of(family)] for family in families]
+        draws = [transformer.draws_[family.groups] for family in families]
+        distinct = np.unique(np.concatenate(draws))
+        importance, work = np.zeros((2, len(distinct)))
+        for family, own, numbers in zip(families, importances, draws, strict=True):
+            at = np.searchsorted(distinct, numbers)
+            importance[at] += own
+            work[at] = transformer.work[family.groups]
+        order = np.argsort(-importance / work, kind="stable")
+        before = work[order].cumsum() - work[order]
+        kept = distinct[order[before < share * work.sum()]]
+        for own, numbers in zip(importances, draws, strict=True):
+            yield np.flatnonzero(np.isin(numbers, kept) & (own > 0))
+
+
+def _parts(basis: Basis, family: Family) -> Iterator[tuple[str, NDArray[np.int64]]]:
+    """Parts of the features of a family, each with a name: those that are alike."""
+    yield from _similar_dilations(basis, family)
+    yield from _same_pooling(basis, family)
+
+
+def _same_pooling(basis: Basis, family: Family) -> Iterator[tuple[str, NDArray[np.int64]]]:
+    """Features of a family by pooling."""
+    names = basis.transformers[family.transformer].pooling_names
+    for place, name in enumerate(names if len(names) > 1 else ()):
+        yield name, np.arange(place, len(family.columns), len(names))
 
 
 def _similar_dilations(basis: Basis, family: Family) -> Iterator[tuple[str, NDArray[np.int64]]]:

@@ -1,0 +1,69 @@
+"""What should not change a prediction: small warps of the time axis, and noise.
+
+Few training series do not tell which differences between series matter.  Some differences surely do
+not: a series is still the same if its time axis is slightly warped, or if a little noise is added.
+The *changes* D are what that does to the features of the training series.  A ridge regression
+with penalty a then has the penalty a (|b|^2 + s |D b|^2) on its coefficients b: it avoids
+features that change, whatever the targets are.  Targets are not used, so leave-one-out predictions
+stay what they are.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warplearn.features.representations import Array
+from warplearn.features.ridge import Standards
+from warplearn.series.augmentation import noisy, warped
+from warplearn.series.collection import SeriesCollection
+
+_N_WARPED = 2  # variants of a series with another time axis
+_WARP = 0.02  # share of the length by which elements are displaced
+_MOST = 384  # variants of all series: equations are of this size
+
+
+class Variants(NamedTuple):
+    """Variants of series.
+
+    Attributes
+    ----------
+    series : SeriesCollection
+    sources : array of int
+        The series that each is a variant of.
+    """
+
+    series: SeriesCollection
+    sources: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, X: SeriesCollection) -> Variants:
+        """Variants of some series, the same ones each time."""
+        rng = np.random.RandomState(0)
+        parts = [warped(X, rng, warp=_WARP, shift=_WARP) for _ in range(_N_WARPED)]
+        parts.append(noisy(X, rng))
+        sources = np.tile(np.arange(len(X)), len(parts))
+        chosen = np.sort(rng.permutation(len(sources))[:_MOST])
+        values = np.concatenate([part.values for part in parts])[chosen]
+        sources = sources[chosen]
+        return cls(SeriesCollection._trusted(values, X.lengths[sources]), sources)
+
+    def changes(self, mine: Array, features: Array, standards: Standards, weights: Array) -> Array:
+        """What becomes of the standardized features of the cases, weighted as these.
+
+        Parameters
+        ----------
+        mine : array (variants, features), float32
+            Features of the variants; they are overwritten.
+        features : array (cases, features), float32
+            Standardized features of the cases.
+        standards : Standards
+            Of these features.
+        weights : array (cases,)
+        """
+        standards.standardize(mine)
+        mine -= features[self.sources]
+        mine *= np.sqrt(weights)[self.sources, None].astype(np.float32)
+        return mine
