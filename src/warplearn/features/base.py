@@ -56,8 +56,7 @@ from warplearn.series.convert import to_floats
 DEFAULT_ALPHAS = tuple(float(10.0**exponent) for exponent in np.arange(-5, 2.0, 0.5))
 _BLOCK_BYTES = 2**22  # of features that `predict` computes before it uses them: they stay cached
 _ROWS = 4  # series whose features are multiplied at once
-_MANY_FILTERS = 4000  # from which on, by default, there are shapelets beside them,
-_KEPT_WORK = 0.4  # and this share of the work of all of them is kept
+_MANY_FILTERS = 3000  # from which on there are shapelets beside them by default
 _KEPT_SHARE = 0.7  # of the groups, in each round of `shrink`
 # Fitted attributes that `partial_fit` leaves to be computed when one of them is asked for.
 _SOLVED = frozenset(
@@ -127,8 +126,8 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
     ----------
     n_shapelets : int, optional
         Number of shapelets (`ElasticShapelets`, with its other parameters by default), rounded up
-        to a multiple of eight for each elasticity; 0 for none.  By default half as many as filters,
-        if there are at least 4,000 filters, else none.
+        to a multiple of eight for each elasticity; 0 for none.  By default a third as many as
+        filters, if there are at least 3,000 filters, else none.
     n_jobs : int, optional
         Number of threads, also of linear algebra; None means 1, -1 all cores.  Features do not
         depend on it; coefficients may differ by rounding errors.
@@ -137,11 +136,10 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
     alphas : sequence of float
         Ridge penalties to choose from, relative to the number of features.  By default
         10**-5, 10**-4.5, ..., 10**1.5.
-    keep : float, optional
+    keep : float, default=1.0
         Share of the work of a prediction that is kept, above 0 and at most 1: of each family the
         filters and shapelets whose coefficients are largest for the work they make.  The
-        regressions are fitted again to these.  By default 0.4 if there are at least 4,000 filters,
-        else 1, which keeps all.
+        regressions are fitted again to these.
 
     Attributes
     ----------
@@ -175,7 +173,7 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
 
     n_shapelets: int | None = None
     alphas: Sequence[float] = DEFAULT_ALPHAS
-    keep: float | None = None
+    keep: float = 1.0
 
     # How much greater than the least the squared leave-one-out error may be with a smaller penalty.
     _slack: ClassVar[float] = 0.0
@@ -221,7 +219,7 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
         transformers: list[SlidingFeatures] = [filters.fit(sample.series)]
         n_shapelets = self.n_shapelets
         if n_shapelets is None:
-            n_shapelets = self.n_filters // 2 if self.n_filters >= _MANY_FILTERS else 0
+            n_shapelets = self.n_filters // 3 if self.n_filters >= _MANY_FILTERS else 0
         check_scalar(n_shapelets, "n_shapelets", (int, np.integer), min_val=0, max_val=2**31)
         if n_shapelets:
             rest = {name: getattr(self, name) for name in ("random_state", "n_jobs", "verbose")}
@@ -311,13 +309,9 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
 
     def _checked_share(self) -> float:
         """The share of the work that is kept."""
-        if self.keep is None:
-            return _KEPT_WORK if self.n_filters >= _MANY_FILTERS else 1.0
         number = isinstance(self.keep, Real) and not isinstance(self.keep, bool)
         if not number or not 0 < self.keep <= 1:
-            raise ValueError(
-                f"keep must be None or a number above 0 and at most 1, got {self.keep!r}"
-            )
+            raise ValueError(f"keep must be a number above 0 and at most 1, got {self.keep!r}")
         return float(self.keep)
 
     def _predict_targets(self, X: Any) -> Array:
