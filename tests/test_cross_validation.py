@@ -8,6 +8,8 @@ import warplearn
 from warplearn import ElasticLinearSVCCV, ElasticLogisticRegressionCV, SeriesCollection
 from warplearn.experiments.views import can_be_viewed
 from warplearn.linear_model import Ensemble, Polarity
+from warplearn.linear_model.candidates import Judged
+from warplearn.linear_model.cross_validation import _represented
 from warplearn.linear_model.starts import Ridge, start_from, without_warping
 from warplearn.training.data import TrainingSet
 
@@ -166,9 +168,9 @@ def test_explained_streamed_slid_and_exported(data):
 
 def test_representations_are_explained_streamed_and_kept_but_not_exported(data, tmp_path):
     X, y = data
-    for name in ("differences", "sums", "deviations"):
+    for name in ("raw+sums", "differences", "sums", "deviations"):
         model = ElasticLogisticRegressionCV(**BRIEF | {"representations": (name,)}).fit(X, y)
-        assert model.representations_ == (name,)
+        assert model.representations_ == tuple(name.split("+"))
         used_everywhere(model, X)
     model.representations_ = ("raw", "deviations")  # matrices of one of them, 0 for the other
     model.coef_ = np.stack([np.zeros_like(model.coef_), model.coef_], axis=-1)
@@ -191,8 +193,46 @@ def test_the_representation_that_tells_is_chosen(rng):
     rough = noise * (1 + 2 * y[:, None])
     settings = BRIEF | {"representations": ("raw", "sums", "deviations")}
     model = ElasticLogisticRegressionCV(**settings).fit(rough, y)
-    assert model.best_params_["representation"] == "deviations"
+    assert {each["representation"] for each in model.members_} == {"deviations"}
     assert model.score(rng.normal(size=(40, 30)) * (1 + 2 * y[:, None]), y) > 0.9
+
+
+def test_matrices_are_0_where_others_see_more(data):
+    X, y = data
+    names = ("raw", "sums+raw")
+    model = ElasticLogisticRegressionCV(**BRIEF | {"representations": names}).fit(X, y)
+    assert {each["representation"] for each in model.members_} == set(names)
+    assert sorted(model.representations_) == ["raw", "sums"]
+    used_everywhere(model, X)
+    seen = np.abs(model.coef_).max(axis=(1, 2)) > 0
+    assert seen[:, model.representations_.index("raw")].all()
+    sums = seen[:, model.representations_.index("sums")]
+    assert sums.sum() == len(sums) / 2
+
+
+def test_channels_side_by_side_have_the_same_share(rng):
+    X = SeriesCollection.of(rng.normal(size=(6, 20)))
+    data = TrainingSet(X, np.zeros(6, np.int64), np.ones(6), np.arange(6))
+    for name in ("raw", "raw+sums+deviations"):
+        represented, unit = _represented(data, name)
+        shares = (represented.X.values**2).mean(axis=(0, 1))
+        np.testing.assert_allclose(shares, 1 / len(unit))
+        np.testing.assert_allclose(represented.X.values[..., :1] * unit[0], X.values)
+
+
+@pytest.mark.parametrize("repeats", [1, 3])
+@pytest.mark.parametrize(("wrong", "kept"), [(0, True), (4, True), (5, False)])
+def test_candidates_are_left_out_that_are_clearly_worse(wrong, kept, repeats):
+    """One is right on all series, the other wrong on some; holding out again proves nothing."""
+    codes = np.tile(np.arange(20) % 2, repeats)
+    decisions = np.where(codes == 1, 1.0, -1.0)
+    cases = np.tile(np.arange(20), repeats)
+    other = np.where(cases < wrong, -0.5, 0.5) * decisions
+    judged = Judged(
+        [{}, {}], np.stack([other, decisions])[..., None], cases, codes, np.ones(len(codes)),
+        np.repeat(np.arange(repeats), 20),
+    )  # fmt: skip
+    assert judged.not_worse().tolist() == ([0, 1] if kept else [1])
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -253,6 +293,8 @@ def test_ridge_chooses_by_leaving_out_one(rng):
         ({"n_best": 0}, "n_best must be"),
         ({"n_warped": -1}, "n_warped must be an integer of at least 0"),
         ({"representations": ["up"]}, "representations must be"),
+        ({"representations": ["raw+up"]}, "representations must be"),
+        ({"representations": [3]}, "representations must be"),
         ({"longer": "cut"}, "longer must be"),
         ({"elasticities": [1.0]}, "ambiguous"),
         ({"cv": np.ones((3, 4), int)}, "cv must be a number of folds, or divide X"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +24,7 @@ from warplearn.training.together import scores_together, train_together
 Cases = NDArray[np.int64]
 
 _MOST_BYTES = 2**27  # of weights that are trained at a time
+_CLEAR = 2.0  # standard errors of a difference that is not chance
 
 
 class Judged(NamedTuple):
@@ -34,14 +34,16 @@ class Judged(NamedTuple):
     ----------
     candidates : list of dict
     decisions : array (candidates, judged series, decision values)
-    codes, weights : arrays (judged series,)
-        A series is judged as often as it is held out.
+    cases, codes, weights : arrays (judged series,)
+        Which series it is, its class and its weight.  A series is judged as often as it is held
+        out.
     split : array (judged series,)
         By which split it is held out.
     """
 
     candidates: list[dict[str, Any]]
     decisions: NDArray[np.float64]
+    cases: Cases
     codes: NDArray[np.int64]
     weights: NDArray[np.float64]
     split: NDArray[np.int64]
@@ -63,22 +65,28 @@ class Judged(NamedTuple):
         """The ensemble of all candidates, as one candidate."""
         return self._replace(candidates=[{}], decisions=self.decisions.mean(axis=0)[None])
 
-    def best_mean(self) -> Judged:
-        """Those candidates whose ensemble is best, of all ensembles of some of them."""
-        count = len(self.candidates)
-        sizes = range(1, count + 1)
-        groups = [np.array(each) for k in sizes for each in combinations(range(count), k)]
-        ensembles = Judged.joined([self.some(group).mean() for group in groups])
-        return self.some(groups[ensembles.order[0]])
+    def not_worse(self) -> Cases:
+        """Places of the candidates that are not clearly less accurate than the best one.
+
+        A lead is clear beyond two standard errors.  Series are independent, but not the several
+        times that one is held out.
+        """
+        right = self.right * self.weights
+        lead = right[self.order[0]] - right
+        error = [np.linalg.norm(np.bincount(self.cases, own)) for own in lead]
+        return np.flatnonzero(lead.sum(axis=1) <= _CLEAR * np.array(error))
+
+    @property
+    def right(self) -> NDArray[np.bool_]:
+        """Whether a decision is right, an array (candidates, judged series)."""
+        if self.decisions.shape[2] == 1:
+            return (self.decisions[..., 0] > 0) == (self.codes == 1)
+        return self.decisions.argmax(axis=2) == self.codes
 
     @property
     def scores(self) -> NDArray[np.float64]:
         """Accuracies, an array (candidates, splits)."""
-        if self.decisions.shape[2] == 1:
-            right = (self.decisions[..., 0] > 0) == (self.codes == 1)
-        else:
-            right = self.decisions.argmax(axis=2) == self.codes
-        return self._by_split(right)
+        return self._by_split(self.right)
 
     @property
     def losses(self) -> NDArray[np.float64]:
@@ -140,7 +148,7 @@ class Search(NamedTuple):
             for place, number in enumerate(portion):
                 own = models[place * len(candidates) : (place + 1) * len(candidates)]
                 decisions[:, split == number] = self._decide(own, data.X[held_out[number]])
-        return Judged(candidates, decisions, data.y[judged], data.weights[judged], split)
+        return Judged(candidates, decisions, judged, data.y[judged], data.weights[judged], split)
 
     def fit(self, plans: Sequence[tuple[dict[str, Any], Cases]]) -> list[ElasticLinearClassifier]:
         """Train candidates on some of the series each, side by side."""

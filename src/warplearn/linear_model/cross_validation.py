@@ -2,8 +2,8 @@
 
 Candidates differ in representation, elasticity, polarity, learning rate and penalty.  All of them
 are trained on all folds, side by side in lanes, on the series and on warped variants of them, from
-a start at the best model without warping.  The best ones of one elasticity, of those
-representations that are best together, are trained again on all series, and their decision values
+a start at the best model without warping.  The best ones of one elasticity, of all representations
+that are not clearly worse than the best, are trained again on all series, and their decision values
 are averaged.  Their matrices have one shape, so the mean is an elastic linear model with more
 matrices: it is explained and streamed as any.
 """
@@ -47,6 +47,7 @@ _MOST_TRAINED = 500  # series that a candidate is trained on while it is judged
 _MOST_SAMPLES = 300_000  # of series and their variants, unless the series alone have more
 _SPLITS = (5, 20)  # at least and at most
 _CELLS = 4e10  # of all grids, which limit the number of splits
+_SINGLE = ("raw", "differences", "deviations")
 
 
 Names: TypeAlias = tuple[str, ...]
@@ -58,10 +59,12 @@ class ElasticLinearClassifierCV(ClassifierMixin, LinearClassifier):
 
     Parameters
     ----------
-    representations : sequence of str, default=("raw", "differences", "sums", "deviations")
-        What of a series a matrix sees, to choose from: its values, their differences, the sums of
-        the values so far, or the deviations of the last nine values.  The model is made of those
-        that are best together.
+    representations : sequence of str, default: three single ones, and the three side by side
+        What of a series a matrix sees: its values ("raw"), their "differences", the "sums" of the
+        values so far, the "deviations" of the last nine values, or several of them side by side,
+        such as "raw+sums".  By default "raw", "differences", "deviations" and
+        "raw+differences+deviations".  The model is made of all that are not clearly worse than the
+        best one: by more than two standard errors of the difference in accuracy.
     elasticities : sequence, default=(3, 0.05)
         Columns of the weight matrices to choose from, each as `elasticity` of
         `ElasticLogisticRegression`.
@@ -118,7 +121,7 @@ class ElasticLinearClassifierCV(ClassifierMixin, LinearClassifier):
     n_splits_ : int
         How many splits there were.
     representations_ : tuple of str
-        Representations that the model is made of.
+        What the matrices of the model see of a series, each once.
     coef_ : array (matrices, n, m), or (matrices, n, m, channels)
         Weight matrices of all members.  Channels are those of all `representations_`; a matrix is
         0 in those of other members.
@@ -132,7 +135,7 @@ class ElasticLinearClassifierCV(ClassifierMixin, LinearClassifier):
         Length of the longest training series, the rows of the matrices.
     """
 
-    representations: Sequence[str] = ("raw", "differences", "sums", "deviations")
+    representations: Sequence[str] = (*_SINGLE, "+".join(_SINGLE))
     elasticities: Sequence[ExtentLike] = (3, 0.05)
     polarities: Sequence[str] = ("symmetric",)
     learning_rates: Sequence[float] = (0.2, 0.05)
@@ -194,7 +197,7 @@ class ElasticLinearClassifierCV(ClassifierMixin, LinearClassifier):
         ]
         members = self._choose(judged)
         seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_starts).tolist()
-        self.representations_ = tuple(dict.fromkeys(each["representation"] for each in members))
+        self.representations_ = _channels("+".join(each["representation"] for each in members))
         models, units = [], []
         for name, search, (_, unit) in zip(names, searches, represented, strict=True):
             own = [each for each in members if each["representation"] == name]
@@ -298,8 +301,10 @@ class ElasticLinearClassifierCV(ClassifierMixin, LinearClassifier):
         blocks = []
         for name, own, unit in zip(names, models, units, strict=True):
             for W in (model.matrices_ / unit for model in own):
-                block = np.zeros((*W.shape[:3], len(chosen), W.shape[3]))
-                block[:, :, :, chosen.index(name)] = W
+                places = [chosen.index(each) for each in _channels(name)]
+                parts = W.reshape(*W.shape[:3], len(places), -1)
+                block = np.zeros((*W.shape[:3], len(chosen), parts.shape[4]))
+                block[:, :, :, places] = parts
                 blocks.append(block.reshape(*W.shape[:3], -1))
         everyone = [model for own in models for model in own]
         W = np.concatenate(blocks).astype(everyone[0].coef_.dtype)
@@ -330,7 +335,13 @@ class ElasticLinearClassifierCV(ClassifierMixin, LinearClassifier):
             if any(isinstance(each, (list, tuple, dict, set, np.ndarray)) for each in values):
                 raise ValueError(f"{name} must be single values to try, got {values!r}")
         for name in self.representations:
-            check_choice(name, DERIVED, "representations")
+            for channel in _channels(str(name)):
+                check_choice(channel, DERIVED, "representations")
+
+
+def _channels(representation: str) -> Names:
+    """What a matrix sees side by side: "raw+sums" is the values and their sums."""
+    return tuple(dict.fromkeys(representation.split("+")))
 
 
 def _variants(most: int, X: SeriesCollection) -> int:
@@ -350,24 +361,28 @@ def _with_variants(data: TrainingSet, count: int, rng: np.random.RandomState) ->
 
 
 def _represented(data: TrainingSet, name: str) -> tuple[TrainingSet, NDArray[np.float64]]:
-    """The series in one representation, divided by the root mean square of each channel."""
-    X = derived(data.X, (name,))
+    """The series in one representation, in units in which the mean square of all channels is 1.
+
+    Each channel of a series has the same share of it.
+    """
+    names = _channels(name)
+    X = derived(data.X, names)
     mean, deviation = element_scales(X, data.cases)
-    unit = np.hypot(mean, deviation)
+    unit = np.hypot(mean, deviation) * np.sqrt(len(names))
     return replace(data, X=standardized(X, np.zeros_like(unit), unit)), unit
 
 
 def _best_of(by_name: Sequence[Judged], n_best: int) -> tuple[Judged, list[dict[str, Any]]]:
-    """The best ensemble of one elasticity, as one candidate, and its members.
+    """The ensemble of one elasticity, as one candidate, and its members.
 
-    The best candidates of each representation are averaged, then those representations are
-    averaged whose mean is best.
+    The best candidates of each representation are averaged, then all representations are averaged
+    whose mean is not clearly worse than the best one.
     """
     best = [each.some(each.order[:n_best]) for each in by_name]
-    means = [each.mean()._replace(candidates=[{"place": place}]) for place, each in enumerate(best)]
-    chosen = Judged.joined(means).best_mean()
-    places = [each["place"] for each in chosen.candidates]
-    return chosen.mean(), [params for place in places for params in best[place].candidates]
+    means = Judged.joined([each.mean() for each in best])
+    places = means.not_worse()
+    members = [params for place in places for params in best[place].candidates]
+    return means.some(places).mean(), members
 
 
 @with_parameters_of(ElasticLinearClassifierCV)
