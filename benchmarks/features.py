@@ -235,10 +235,11 @@ CANDIDATES: dict[str, Callable[[int], Any]] = {
     "raw, differences, second": _elastic(representations=tuple(REPRESENTATIONS)[:3]),
     "raw, differences, smooth": _elastic(representations=("raw", "differences", "smooth")),
     "MiniRocket": _aeon("MiniRocketClassifier"),
-    "a third kept": _elastic(keep=1 / 3),
     "no shapelets": _elastic(n_shapelets=0),
     "2,000 shapelets": _elastic(n_shapelets=2000),
     "4,000 filters": _elastic(4000),
+    "3,600 filters, 1,200 shapelets": _elastic(3600, n_shapelets=1200),
+    "four tenths of the work kept": _elastic(keep=0.4),
     "2,000 filters": _elastic(2000),
     "m = 1": _elastic(elasticities=(1,)),
     "wins, losses": _elastic(poolings=("wins", "losses")),
@@ -316,7 +317,7 @@ def shrink(options: argparse.Namespace) -> None:
         (X, y), (X_test, y_test) = read_set(name, "TRAIN"), read_set(name, "TEST")
         cells = []
         for seed in range(options.seeds):
-            model = METHODS["elastic"](seed).fit(X, y)
+            model = METHODS["elastic filters"](seed).fit(X, y)
             cells.append([(model.score(X_test, y_test),) * 2])
             for size in sizes:
                 model = model.shrink(X, y, size)

@@ -98,7 +98,7 @@ def costs(options: argparse.Namespace) -> None:
         sums = accumulate(basis, cases)
         size = sum(array.nbytes for family in sums.families for array in family) / 1e6
         third = clone(model).set_params(keep=1 / 3).fit(X[:100], y[:100])
-        for which, each in ((name, model), (f"a third of {name}", third)):
+        for which, each in ((name, model), (f"{name}, keep=1/3", third)):
             _print_cost(f"prediction with {which}", lambda each=each: each.predict(X), len(X))
         _print_cost(
             f"features of {name}, and their sums",
@@ -114,7 +114,7 @@ def costs(options: argparse.Namespace) -> None:
 def _print_cost(name: str, function: Callable[[], Any], count: float) -> None:
     function()
     spent = seconds(function, clock=time.process_time)
-    print(f"{name:40s} {spent / count * 1e6:12.2f} us", flush=True)
+    print(f"{name:56s} {spent / count * 1e6:12.2f} us", flush=True)
 
 
 def predictors(channels: int) -> list[Any]:

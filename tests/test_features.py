@@ -427,8 +427,8 @@ def test_changes_are_those_of_the_features_of_variants(rng):
     X, _ = bumps(rng, 100)
     series = SeriesCollection.of(X)
     variants = Variants.of(series)
-    assert len(variants.sources) == len(variants.series) == 300
-    assert np.unique(variants.sources).size > 90
+    assert len(variants.sources) == len(variants.series) == 192  # at most
+    assert np.unique(variants.sources).size > 80
     again = Variants.of(series)
     assert np.array_equal(again.series.values, variants.series.values)
     moved = np.abs(variants.series.values - series.values[variants.sources])

@@ -56,7 +56,7 @@ from warplearn.series.convert import to_floats
 DEFAULT_ALPHAS = tuple(float(10.0**exponent) for exponent in np.arange(-5, 2.0, 0.5))
 _BLOCK_BYTES = 2**22  # of features that `predict` computes before it uses them: they stay cached
 _ROWS = 4  # series whose features are multiplied at once
-_MANY_FILTERS = 3000  # from which on there are shapelets beside them by default
+_MANY_FILTERS = 4000  # from which on there are shapelets beside them by default
 _KEPT_SHARE = 0.7  # of the groups, in each round of `shrink`
 # Fitted attributes that `partial_fit` leaves to be computed when one of them is asked for.
 _SOLVED = frozenset(
@@ -126,8 +126,8 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
     ----------
     n_shapelets : int, optional
         Number of shapelets (`ElasticShapelets`, with its other parameters by default), rounded up
-        to a multiple of eight for each elasticity; 0 for none.  By default a third as many as
-        filters, if there are at least 3,000 filters, else none.
+        to a multiple of eight for each elasticity; 0 for none.  By default half as many as filters,
+        if there are at least 4,000 filters, else none.
     n_jobs : int, optional
         Number of threads, also of linear algebra; None means 1, -1 all cores.  Features do not
         depend on it; coefficients may differ by rounding errors.
@@ -219,7 +219,7 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
         transformers: list[SlidingFeatures] = [filters.fit(sample.series)]
         n_shapelets = self.n_shapelets
         if n_shapelets is None:
-            n_shapelets = self.n_filters // 3 if self.n_filters >= _MANY_FILTERS else 0
+            n_shapelets = self.n_filters // 2 if self.n_filters >= _MANY_FILTERS else 0
         check_scalar(n_shapelets, "n_shapelets", (int, np.integer), min_val=0, max_val=2**31)
         if n_shapelets:
             rest = {name: getattr(self, name) for name in ("random_state", "n_jobs", "verbose")}

@@ -22,7 +22,7 @@ from warplearn.series.collection import SeriesCollection
 
 _N_WARPED = 2  # variants of a series with another time axis
 _WARP = 0.02  # share of the length by which elements are displaced
-_MOST = 384  # variants of all series: equations are of this size
+_MOST = 192  # variants of all series: equations are of this size
 
 
 class Variants(NamedTuple):

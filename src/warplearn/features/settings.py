@@ -75,7 +75,7 @@ class FilterSettings(WindowSettings):
 
     Parameters
     ----------
-    n_filters : int, default=3600
+    n_filters : int, default=8000
         Number of filters, rounded up to a multiple of eight for each elasticity.  May be given by
         position.
     elasticities : sequence of int, default=(1, 2)
@@ -93,7 +93,7 @@ class FilterSettings(WindowSettings):
           smallest of its group.
     """
 
-    n_filters: int = 3600
+    n_filters: int = 8000
     _: KW_ONLY
     elasticities: Sequence[int] = (1, 2)
     lengths: Sequence[int] = (7, 9, 11)

@@ -86,7 +86,7 @@ class ElasticShapelets(SlidingFeatures):
 
     Parameters
     ----------
-    n_shapelets : int, default=1200
+    n_shapelets : int, default=4000
         Number of shapelets, rounded up to a multiple of eight for each elasticity.  May be given by
         position.
     elasticities : sequence of int, default=(1, 2)
@@ -134,7 +134,7 @@ class ElasticShapelets(SlidingFeatures):
     ['shapelet0_share', 'shapelet0_min', 'shapelet0_place']
     """
 
-    n_shapelets: int = 1200
+    n_shapelets: int = 4000
     _: KW_ONLY
     elasticities: Sequence[int] = (1, 2)
     lengths: Sequence[int] = (11,)
