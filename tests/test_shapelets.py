@@ -217,7 +217,11 @@ def test_models_add_up_both(rng):
     )
     assert model.families_[0] == "filters, m = 1, raw"
     assert len(model.factors_) == len(model.families_)
-    whole = [name for name in model.families_ if name.endswith(("raw", "differences", "smooth", "normalized"))]
+    whole = [
+        name
+        for name in model.families_
+        if name.endswith(("raw", "differences", "smooth", "normalized"))
+    ]
     assert len(whole) == len(filters.families()) + len(shapelets.families())
     assert len(model.importances_) == 16
     alone = ElasticFeatureClassifier(64, n_shapelets=0, random_state=0).fit(X, y)

@@ -164,27 +164,25 @@ class FewCases:
         self.rows = features * self.root.astype(np.float32)
         if changes is not None:
             self.rows = np.vstack([self.rows, changes])
-        self._multiply()
+        self.products, self.dual_changes = self._multiplied()
         # Features and targets are centred, so that this changes the intercept only.  Otherwise the
         # inverse would mostly consist of the intercept's share, which is taken off again.
         self.level = max(float(np.trace(self.products)) / len(weights), 1e-300)
         self.products = dsyr(self.level, np.sqrt(self.shares), a=self.products, overwrite_a=1)
 
-    def _multiply(self) -> None:
-        """Set the products of the cases, and what makes coefficients of their solution."""
+    def _multiplied(self) -> tuple[Array, Array]:
+        """The products of the cases, and what a solution is multiplied by for the changes."""
         n_rows, size = len(self.rows), self.size
         products = np.zeros((n_rows, n_rows), order="F")
         some = np.zeros(products.shape, np.float32, order="F")
         for columns in _blocks(self.rows.shape[1]):
             products += ssyrk(1, self.rows[:, columns].T, trans=1, c=some, overwrite_c=1)
-        self.products, self.dual_changes = products, np.zeros((0, size))
         if n_rows == size:
-            return
-        self.products = np.asfortranarray(products[:size, :size])
+            return products, np.zeros((0, size))
         across, among = products[:size, size:], np.asfortranarray(products[size:, size:])
         strength = _INVARIANCE * len(among) / max(float(np.trace(among)), 1e-300)
-        self.dual_changes = -dpotrs(_factorized(among, 1 / strength), across.T)[0]
-        self.products += across @ self.dual_changes
+        dual_changes: Array = -dpotrs(_factorized(among, 1 / strength), across.T)[0]
+        return np.asfortranarray(products[:size, :size] + across @ dual_changes), dual_changes
 
     def solution(self, alpha: float) -> Array:
         """What solves the equations with a penalty."""

@@ -11,7 +11,7 @@ alike.  And regressions are told which changes of the features do not matter (`i
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import groupby, repeat
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -154,14 +154,14 @@ class Problem:
     def families(self) -> Iterator[tuple[Family, Features]]:
         """Each family with its features."""
         basis, variants = self.basis, self.variants
-        varied = repeat(None) if variants is None else basis.of_families(variants.series)
-        own = basis.of_families(self.sample.series)
-        for place, (family, values, others) in enumerate(zip(basis.families, own, varied)):
+        varied = None if variants is None else basis.of_families(variants.series)
+        for place, values in enumerate(basis.of_families(self.sample.series)):
+            family = basis.families[place]
             features = self._equations(place, family, values)
             self.scaled.append(np.zeros((values.shape[1], self.targets.shape[1])))
-            if variants is not None and others is not None:
+            if variants is not None and varied is not None:
                 weights, standards = self.sample.weights, self.standards[-1]
-                changes = variants.changes(others, values, standards, weights)
+                changes = variants.changes(next(varied), values, standards, weights)
                 features = features._replace(changes=changes)
             yield family, features
 
@@ -247,8 +247,9 @@ def reduced(basis: Basis, total: Total, solution: Solution, share: float) -> tup
     """The same sum of regressions with fewer features.
 
     Of each family that counts, the groups of the greatest importance for their work are kept.  The
-    regressions are fitted again to these, with the penalties and factors that all features had: leave-one-out
-    predictions with features that were chosen on the same cases are too good to choose by.
+    regressions are fitted again to these, with the penalties and factors that all features had:
+    leave-one-out predictions with features that were chosen on the same cases are too good to
+    choose by.
 
     Parameters
     ----------
@@ -281,9 +282,7 @@ def reduced(basis: Basis, total: Total, solution: Solution, share: float) -> tup
     return smaller, problem.solution(terms, solution.loo)
 
 
-def _most_important(
-    basis: Basis, solution: Solution, share: float
-) -> Iterator[NDArray[np.int64]]:
+def _most_important(basis: Basis, solution: Solution, share: float) -> Iterator[NDArray[np.int64]]:
     """For each family the places of the groups that are kept, in ascending order.
 
     Groups of one draw come out of one recursion, so they are kept together.  Draws are kept in
