@@ -19,7 +19,12 @@ from numba.core.datamodel import default_manager
 from numba.core.imputils import user_function
 from numba.core.lowering import Lower
 from numba.core.runtime.context import NRTContext
-from numba.core.typed_passes import BaseNativeLowering, NativeLowering, NopythonTypeInference
+from numba.core.typed_passes import (
+    BaseNativeLowering,
+    IRLegalization,
+    NativeLowering,
+    NopythonTypeInference,
+)
 
 _STACK_ALIGNMENT = 64  # bytes: of the longest vector registers, and of a cache line
 
@@ -55,14 +60,15 @@ class _Whole(_Library):
     """The code of an entry point, with all of its parts.
 
     It is optimized once.  Numba would do it twice, to find reference counts that cancel each other
-    after the first time.
+    after the first time.  LLVM makes no vectors of its own: where they pay, kernels have them, and
+    other loops would only get longer.
     """
 
     def finalize(self) -> None:
         self._codegen._check_llvm_bugs()
         self._raise_if_finalized()
         _link_callees(self, self._final_module)
-        passes, builder = self._codegen._module_pass_manager()
+        passes, builder = self._codegen._module_pass_manager(loop_vectorize=False)
         passes.run(self._final_module, builder)
         self._final_module.verify()
         self._finalize_final_module()
@@ -309,6 +315,16 @@ def _size_of(context: Any, kind: Any) -> int:
     return _SIZES[name]
 
 
+@register_pass(mutates_CFG=False, analysis_only=True)
+class _Endings(IRLegalization):
+    """Says where variables end, if that is where references are counted."""
+
+    _name = "endings"
+
+    def run_pass(self, state: Any) -> bool:
+        return bool(state.targetctx.enable_nrt and super().run_pass(state))
+
+
 class _Compiler(Compiler):
     """Compiles into a library of our own.
 
@@ -324,6 +340,8 @@ class _Compiler(Compiler):
         "find_literally",
         "inline_closure_likes",
         "inline_inlinables",
+        "inline_overloads",
+        "ir_processing",
         "literal_unroll",
         "LiteralPropagation",
         "make_function_op_code_to_jit_function",
@@ -345,8 +363,9 @@ class _Compiler(Compiler):
         if self.state.flags.auto_parallel.enabled:
             return list(super().define_pipelines())
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        own = {IRLegalization: _Endings, NativeLowering: self._lowering}
         passes.passes = [
-            (self._lowering if each is NativeLowering else each, description)
+            (own.get(each, each), description)
             for each, description in passes.passes
             if each._name not in self._left_out
         ]
