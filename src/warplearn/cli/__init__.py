@@ -5,6 +5,7 @@ imported when the application is made.  These import what they need when a comma
 `--help` is quick.
 """
 
+import gc
 import os
 import signal
 import sys
@@ -97,6 +98,8 @@ def main() -> None:
             with suppress(OSError, ValueError):
                 stream.flush()
         os._exit(INTERRUPTED)
+    finally:
+        gc.freeze()  # else the interpreter looks for garbage before it ends, for half a second
 
 
 def _interrupted(leaving: BaseException | None) -> bool:

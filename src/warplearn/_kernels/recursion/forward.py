@@ -118,15 +118,21 @@ class Column(NamedTuple):
 
 
 @inlined
-def best_of(up, diagonal, left):
-    """The best score with which a path can reach a cell."""
-    return maximum(maximum(up, diagonal), left)
+def best_of(traced, up, diagonal, left):
+    """The best score with which a path can reach a cell.
+
+    The value above is known last, so it is compared last.  Where steps are recorded, it is compared
+    with the diagonal anyway.
+    """
+    if value_of(traced):
+        return maximum(maximum(up, diagonal), left)
+    return maximum(maximum(diagonal, left), up)
 
 
 @inlined
 def cell(config, cost, x, i, w, j, up, diagonal, left):
     """The value of one cell, whose elements start at x[i] and w[j]."""
-    value = best_of(up, diagonal, left)
+    value = best_of(config.traced, up, diagonal, left)
     lanes, role = config.lanes, config.role
     for c in range(value_of(config.channels)):
         value = value + score(

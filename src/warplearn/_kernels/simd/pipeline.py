@@ -7,7 +7,7 @@ the compiler's time would otherwise go into parts of kernels that are never call
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache, partial, wraps
 from typing import Any
 
 from llvmlite import binding as llvm
@@ -16,9 +16,15 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, DefaultPassBuilder, Flags
 from numba.core.compiler_machinery import AnalysisPass, register_pass
 from numba.core.datamodel import default_manager
+from numba.core.imputils import user_function
 from numba.core.lowering import Lower
 from numba.core.runtime.context import NRTContext
-from numba.core.typed_passes import BaseNativeLowering, NativeLowering, NopythonTypeInference
+from numba.core.typed_passes import (
+    BaseNativeLowering,
+    IRLegalization,
+    NativeLowering,
+    NopythonTypeInference,
+)
 
 _STACK_ALIGNMENT = 64  # bytes: of the longest vector registers, and of a cache line
 
@@ -54,14 +60,15 @@ class _Whole(_Library):
     """The code of an entry point, with all of its parts.
 
     It is optimized once.  Numba would do it twice, to find reference counts that cancel each other
-    after the first time.
+    after the first time.  LLVM makes no vectors of its own: where they pay, kernels have them, and
+    other loops would only get longer.
     """
 
     def finalize(self) -> None:
         self._codegen._check_llvm_bugs()
         self._raise_if_finalized()
         _link_callees(self, self._final_module)
-        passes, builder = self._codegen._module_pass_manager()
+        passes, builder = self._codegen._module_pass_manager(loop_vectorize=False)
         passes.run(self._final_module, builder)
         self._final_module.verify()
         self._finalize_final_module()
@@ -159,6 +166,52 @@ class _References(NRTContext):
         return found
 
 
+class _Undivided(tuple[types.Type, ...]):
+    """The types of a part's arguments."""
+
+
+class _Arguments:
+    """Arguments of a part, each of them one value for LLVM.
+
+    Numba would take arrays and tuples apart for each call, and put them together again in what is
+    called: a third of all instructions that the compiler reads.
+    """
+
+    def __init__(self, context: Any, kinds: _Undivided) -> None:
+        self.argument_types = [context.get_value_type(kind) for kind in kinds]
+
+    def as_arguments(self, builder: Any, values: Any) -> Any:
+        return values
+
+    def from_arguments(self, builder: Any, arguments: Any) -> Any:
+        return arguments
+
+    def assign_names(self, arguments: Any, names: Any) -> None:
+        pass
+
+
+def _calling_parts(context: Any) -> Any:
+    """A context that knows how arguments are handed to parts, and to functions of Numba."""
+
+    def packer(kinds: tuple[types.Type, ...]) -> Any:
+        if isinstance(kinds, _Undivided):
+            return _Arguments(context, kinds)
+        return context.get_arg_packer(kinds)
+
+    return context.subtarget(get_arg_packer=packer)
+
+
+def _insert_part(context: Any, function: Any, description: Any, libraries: Any = ()) -> None:
+    """Say how a part is called, whoever calls it."""
+    call = user_function(description, libraries)
+
+    @wraps(call)
+    def implementation(caller: Any, *args: Any) -> Any:
+        return call(_calling_parts(caller), *args)
+
+    context._defns[function].append(implementation, call.signature)
+
+
 class _Lower(Lower):
     """Writes nothing for the end of a variable that has no reference counts."""
 
@@ -167,12 +220,32 @@ class _Lower(Lower):
             super().delvar(name)
 
 
+class _LowerPart(_Lower):
+    """Writes a function that takes undivided arguments."""
+
+    def __init__(self, context: Any, library: Any, fndesc: Any, *args: Any, **options: Any) -> None:
+        fndesc.argtypes = _Undivided(fndesc.argtypes)
+        super().__init__(_calling_parts(context), library, fndesc, *args, **options)
+
+
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _Lowering(BaseNativeLowering):
+    """Writes the code of an entry point for LLVM."""
+
+    _name = "entry_lowering"
+    lowering_class = _Lower
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _PartLowering(BaseNativeLowering):
     """Writes the code of a part for LLVM."""
 
     _name = "part_lowering"
-    lowering_class = _Lower
+    lowering_class = _LowerPart
+
+    def run_pass(self, state: Any) -> bool:
+        state.targetctx.insert_user_function = partial(_insert_part, state.targetctx)
+        return bool(super().run_pass(state))
 
 
 @register_pass(mutates_CFG=False, analysis_only=False)
@@ -242,10 +315,39 @@ def _size_of(context: Any, kind: Any) -> int:
     return _SIZES[name]
 
 
+@register_pass(mutates_CFG=False, analysis_only=True)
+class _Endings(IRLegalization):
+    """Says where variables end, if that is where references are counted."""
+
+    _name = "endings"
+
+    def run_pass(self, state: Any) -> bool:
+        return bool(state.targetctx.enable_nrt and super().run_pass(state))
+
+
 class _Compiler(Compiler):
-    """Compiles into a library of our own."""
+    """Compiles into a library of our own.
+
+    Functions have no closures, comprehensions, expressions of whole arrays, `with`, and loops over
+    tuples of several types.
+    """
 
     _library: type[_Library]
+    _lowering: type[BaseNativeLowering]
+    _left_out = frozenset({
+        "annotate_types",
+        "dump_parfor_diagnostics",
+        "find_literally",
+        "inline_closure_likes",
+        "inline_inlinables",
+        "inline_overloads",
+        "ir_processing",
+        "literal_unroll",
+        "LiteralPropagation",
+        "make_function_op_code_to_jit_function",
+        "nopython_rewrites",
+        "with_lifting",
+    })  # fmt: skip
 
     def __init__(
         self, typingctx: Any, targetctx: Any, library: Any, args: Any, result: Any, flags: Any,
@@ -257,44 +359,33 @@ class _Compiler(Compiler):
             library.enable_object_caching()
         super().__init__(typingctx, targetctx, library, args, result, _Flags(flags), locals)
 
-
-class WholeCompiler(_Compiler):
-    """Compiles an entry point."""
-
-    _library = _Whole
-
-    def compile_extra(self, function: Any) -> Any:
-        return _call_with_room(super().compile_extra, function)
-
-
-class PartCompiler(_Compiler):
-    """Compiles a function that only kernels call.
-
-    Such functions have no closures, comprehensions, expressions of whole arrays, `with`, loops over
-    tuples of several types, and parallel loops.
-    """
-
-    _library = _Part
-    _left_out = frozenset({
-        "annotate_types",
-        "dump_parfor_diagnostics",
-        "find_literally",
-        "inline_closure_likes",
-        "inline_inlinables",
-        "literal_unroll",
-        "LiteralPropagation",
-        "make_function_op_code_to_jit_function",
-        "nopython_rewrites",
-        "with_lifting",
-    })  # fmt: skip
-
     def define_pipelines(self) -> list[Any]:
+        if self.state.flags.auto_parallel.enabled:
+            return list(super().define_pipelines())
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        own = {IRLegalization: _Endings, NativeLowering: self._lowering}
         passes.passes = [
-            (_Lowering if each is NativeLowering else each, description)
+            (own.get(each, each), description)
             for each, description in passes.passes
             if each._name not in self._left_out
         ]
         passes.add_pass_after(_BorrowArrays, NopythonTypeInference)
         passes.finalize()
         return [passes]
+
+
+class WholeCompiler(_Compiler):
+    """Compiles an entry point."""
+
+    _library = _Whole
+    _lowering = _Lowering
+
+    def compile_extra(self, function: Any) -> Any:
+        return _call_with_room(super().compile_extra, function)
+
+
+class PartCompiler(_Compiler):
+    """Compiles a function that only kernels call."""
+
+    _library = _Part
+    _lowering = _PartLowering
