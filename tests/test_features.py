@@ -426,8 +426,9 @@ def test_changes_that_do_not_matter_are_penalized(rng, kind, n_changes):
 def test_changes_are_those_of_the_features_of_variants(rng):
     X, _ = bumps(rng, 100)
     series = SeriesCollection.of(X)
+    assert len(Variants.of(SeriesCollection.of(np.tile(X, (2, 1)))).sources) == 256  # at most
     variants = Variants.of(series)
-    assert len(variants.sources) == len(variants.series) == 192  # at most
+    assert len(variants.sources) == len(variants.series) == 200
     assert np.unique(variants.sources).size > 80
     again = Variants.of(series)
     assert np.array_equal(again.series.values, variants.series.values)

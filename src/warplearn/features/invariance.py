@@ -1,11 +1,10 @@
-"""What should not change a prediction: small warps of the time axis, and noise.
+"""What should not change a prediction: small warps of the time axis.
 
-Few training series do not tell which differences between series matter.  Some differences surely do
-not: a series is still the same if its time axis is slightly warped, or if a little noise is added.
-The *changes* D are what that does to the features of the training series.  A ridge regression
-with penalty a then has the penalty a (|b|^2 + s |D b|^2) on its coefficients b: it avoids
-features that change, whatever the targets are.  Targets are not used, so leave-one-out predictions
-stay what they are.
+Few training series do not tell which differences between series matter.  Some differences hardly
+do: a series is still the same if its time axis is slightly warped.  The *changes* D are what that
+does to the features of the training series.  A ridge regression with penalty a then has the penalty
+a (|b|^2 + s |D b|^2) on its coefficients b: it avoids features that change, whatever the targets
+are.  Targets are not used, so leave-one-out predictions stay what they are.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ from numpy.typing import NDArray
 
 from warplearn.features.representations import Array
 from warplearn.features.ridge import Standards
-from warplearn.series.augmentation import noisy, warped
+from warplearn.series.augmentation import warped
 from warplearn.series.collection import SeriesCollection
 
-_N_WARPED = 2  # variants of a series with another time axis
+_N_WARPED = 2  # variants of a series
 _WARP = 0.02  # share of the length by which elements are displaced
-_MOST = 192  # variants of all series: equations are of this size
+_MOST = 256  # variants of all series: equations are of this size
 
 
 class Variants(NamedTuple):
@@ -43,7 +42,6 @@ class Variants(NamedTuple):
         """Variants of some series, the same ones each time."""
         rng = np.random.RandomState(0)
         parts = [warped(X, rng, warp=_WARP, shift=_WARP) for _ in range(_N_WARPED)]
-        parts.append(noisy(X, rng))
         sources = np.tile(np.arange(len(X)), len(parts))
         chosen = np.sort(rng.permutation(len(sources))[:_MOST])
         values = np.concatenate([part.values for part in parts])[chosen]

@@ -65,8 +65,8 @@ class ElasticFeatureClassifier(Slides, ClassifierMixin, FeatureModel):
     >>> X = rng.normal(size=(40, 60)).cumsum(axis=1) * np.where(y, 1, 0.2)[:, None]
     >>> X += rng.normal(size=(40, 60))
     >>> model = ElasticFeatureClassifier(400, random_state=0).fit(X[:20], y[:20])
-    >>> model.score(X[20:], y[20:])
-    1.0
+    >>> bool(model.score(X[20:], y[20:]) > 0.9)
+    True
     """
 
     class_weight: Any = None

@@ -43,7 +43,7 @@ _COLUMNS_PER_BLOCK = 512  # features whose products are added up in float32
 _SMALL = 256  # equations, for which all penalties are tried: their errors may have several minima
 _PROBES = 64  # random vectors for a slope
 _STEPS_DOWN = 2  # penalties below the best that are tried with more equations
-_INVARIANCE = 5.0  # strength s of the penalty on changes, relative to their mean square
+_INVARIANCE = 2.0  # strength s of the penalty on changes, relative to their mean square
 _EQUAL_FACTORS_PENALTY = 1 / 120  # for each regression, relative to the sum of squared targets
 
 

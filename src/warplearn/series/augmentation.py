@@ -6,7 +6,7 @@ import numpy as np
 
 from warplearn.series.collection import SeriesCollection
 
-__all__ = ["noisy", "warped"]
+__all__ = ["warped"]
 
 _KNOTS = 5  # of the displacement, which is linear between them
 
@@ -47,26 +47,4 @@ def warped(
             values[case, :length, channel] = np.interp(
                 places, time, X.values[case, :length, channel]
             )
-    return SeriesCollection._trusted(values, X.lengths)
-
-
-def noisy(X: SeriesCollection, rng: np.random.RandomState, share: float = 0.05) -> SeriesCollection:
-    """Each series with noise added to its elements.
-
-    Parameters
-    ----------
-    X : SeriesCollection
-    rng : RandomState
-    share : float
-        Standard deviation of the noise, as a share of that of the series and channel.
-
-    Returns
-    -------
-    SeriesCollection
-        Of the same lengths and dtype.
-    """
-    values = X.values.copy()
-    for case, length in enumerate(X.lengths):
-        own = values[case, :length]
-        own += share * own.std(axis=0) * rng.normal(size=own.shape)
     return SeriesCollection._trusted(values, X.lengths)
