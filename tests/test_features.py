@@ -23,10 +23,8 @@ from warplearn import (
 )
 from warplearn._kernels.drivers import windows
 from warplearn.base import SHORTER_SERIES_ARE_VALID
-from warplearn.features import ridge, solution
-from warplearn.features.invariance import Variants
+from warplearn.features import solution
 from warplearn.features.ridge import (
-    _INVARIANCE,
     FewCases,
     ManyCases,
     Standards,
@@ -35,7 +33,6 @@ from warplearn.features.ridge import (
     descend,
     solve,
 )
-from warplearn.features.solution import standardize
 
 ALL = ("share", "max", "wins", "losses")
 
@@ -395,54 +392,6 @@ def test_ridge_is_that_of_sklearn(rng, shape, form):
     assert Y[0] - got.loo[0] == pytest.approx(one.predict(Z[:1])[0], abs=1e-5)
 
 
-@pytest.mark.parametrize("kind", [FewCases, VeryFewCases])
-@pytest.mark.parametrize("n_changes", [5, 60])
-def test_changes_that_do_not_matter_are_penalized(rng, kind, n_changes):
-    """Coefficients and leave-one-out predictions are those of the normal equations."""
-    F, D = rng.normal(size=(30, 50)), rng.normal(size=(n_changes, 50)).astype(np.float32)
-    Y, weights, alpha = F[:, :2] + rng.normal(size=(30, 2)), rng.uniform(0.5, 2, 30), 3.0
-    Z, targets = standardized(F, weights), Y - np.average(Y, axis=0, weights=weights)
-    system = kind(Z, targets, weights, D)
-    got = system.attempt(alpha)
-    strength = _INVARIANCE * n_changes / (D.astype(float) ** 2).sum()
-    penalty = alpha * (np.eye(50) + strength * D.T.astype(float) @ D)
-
-    def solved(Z, T, w):
-        Z, T = Z - np.average(Z, axis=0, weights=w), T - np.average(T, axis=0, weights=w)
-        return np.linalg.solve(Z.T @ (w[:, None] * Z) + penalty, Z.T @ (w[:, None] * T))
-
-    ref = solved(Z.astype(float), targets, weights)
-    assert system.coef(got.solution) == pytest.approx(ref, abs=1e-5)
-    assert system.coef(system.solution(alpha)) == pytest.approx(ref, abs=1e-5)
-    plain = kind(Z, targets, weights)
-    ratio = np.linalg.norm(D @ ref) / np.linalg.norm(D @ plain.coef(plain.solution(alpha)))
-    assert ratio < 0.9  # predictions change less
-    others = Z[1:].astype(float), targets[1:], weights[1:]
-    one = solved(*others)
-    mean, level = (np.average(each, axis=0, weights=weights[1:]) for each in others[:2])
-    assert targets[0] - got.loo[0] == pytest.approx(level + (Z[0] - mean) @ one, abs=1e-4)
-
-
-def test_changes_are_those_of_the_features_of_variants(rng):
-    X, _ = bumps(rng, 100)
-    series = SeriesCollection.of(X)
-    assert len(Variants.of(SeriesCollection.of(np.tile(X, (2, 1)))).sources) == 256  # at most
-    variants = Variants.of(series)
-    assert len(variants.sources) == len(variants.series) == 200
-    assert np.unique(variants.sources).size > 80
-    again = Variants.of(series)
-    assert np.array_equal(again.series.values, variants.series.values)
-    moved = np.abs(variants.series.values - series.values[variants.sources])
-    assert 0.02 < moved.mean() < 0.3
-    features = ElasticFeatures(64, random_state=0).fit(X)
-    F, G = features.transform(X), features.transform(variants.series)
-    weights, Z = rng.uniform(0.5, 2, 100), F.copy()
-    standards = standardize(Z, np.zeros((100, 1)), weights)
-    got = variants.changes(G.copy(), Z, standards, weights)
-    ref = (G - F[variants.sources]) / standards.scale * np.sqrt(weights[variants.sources])[:, None]
-    assert got == pytest.approx(ref, abs=1e-4)
-
-
 def test_penalties_that_are_too_small(rng):
     """Equal features cannot be solved for without a penalty."""
     F, Y, weights = np.tile(rng.normal(size=(20, 1)), 8), rng.normal(size=(20, 1)), np.ones(20)
@@ -534,8 +483,7 @@ def test_factors_are_a_ridge_regression(rng):
     assert combine_factors(-9 * predictions[..., :1], predictions[..., 0], weights).tolist() == [1]
 
 
-def test_classifier_is_a_sum_of_ridge_regressions(rng, monkeypatch):
-    monkeypatch.setattr(ridge, "_INVARIANCE", 1e-12)  # has tests of its own
+def test_classifier_is_a_sum_of_ridge_regressions(rng):
     X, y = bumps(rng, 40, classes=3)
     weights = rng.uniform(0.5, 2, 40)
     names = ("raw", "smooth", "differences")

@@ -16,10 +16,6 @@ The slope of the error needs a weighted sum of the derivatives of all leverages,
 squared norm of a large matrix.  It is estimated by products with a few random vectors
 (Hutchinson).  Slopes only say where to look; errors that are compared are exact.
 
-Penalties may also be on what changes D of the features do to a prediction: a (|b|^2 + s |D b|^2)
-for coefficients b (`invariance`).  That is a ridge regression with products Z M Z', where
-M = (I + s D'D)^-1 = I - D' (I / s + D D')^-1 D.
-
 Matrices of products are added up and factorized in float64.  A triangular factor has the root of
 their condition number, so leverages are computed from it in float32.
 """
@@ -27,7 +23,6 @@ their condition number, so leverages are computed from it in float32.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -43,7 +38,6 @@ _COLUMNS_PER_BLOCK = 512  # features whose products are added up in float32
 _SMALL = 256  # equations, for which all penalties are tried: their errors may have several minima
 _PROBES = 64  # random vectors for a slope
 _STEPS_DOWN = 2  # penalties below the best that are tried with more equations
-_INVARIANCE = 2.0  # strength s of the penalty on changes, relative to their mean square
 _EQUAL_FACTORS_PENALTY = 1 / 120  # for each regression, relative to the sum of squared targets
 
 
@@ -150,39 +144,22 @@ class FewCases:
     targets : array (cases, targets)
         Less their weighted mean.
     weights : array (cases,)
-    changes : array (changes, features), float32, optional
-        Changes of features that should not matter; by default there are none.
     """
 
-    def __init__(
-        self, features: Array, targets: Array, weights: Array, changes: Array | None = None
-    ) -> None:
+    def __init__(self, features: Array, targets: Array, weights: Array) -> None:
         self.size = len(weights)
         self.root = np.sqrt(weights)[:, None]
         self.shares = weights[:, None] / weights.sum()
         self.T = self.root * targets
-        self.rows = features * self.root.astype(np.float32)
-        if changes is not None:
-            self.rows = np.vstack([self.rows, changes])
-        self.products, self.dual_changes = self._multiplied()
+        self.Z = features * self.root.astype(np.float32)
+        self.products = np.zeros((len(weights), len(weights)), order="F")
+        some = np.zeros(self.products.shape, np.float32, order="F")
+        for columns in _blocks(features.shape[1]):
+            self.products += ssyrk(1, self.Z[:, columns].T, trans=1, c=some, overwrite_c=1)
         # Features and targets are centred, so that this changes the intercept only.  Otherwise the
         # inverse would mostly consist of the intercept's share, which is taken off again.
         self.level = max(float(np.trace(self.products)) / len(weights), 1e-300)
         self.products = dsyr(self.level, np.sqrt(self.shares), a=self.products, overwrite_a=1)
-
-    def _multiplied(self) -> tuple[Array, Array]:
-        """The products of the cases, and what a solution is multiplied by for the changes."""
-        n_rows, size = len(self.rows), self.size
-        products = np.zeros((n_rows, n_rows), order="F")
-        some = np.zeros(products.shape, np.float32, order="F")
-        for columns in _blocks(self.rows.shape[1]):
-            products += ssyrk(1, self.rows[:, columns].T, trans=1, c=some, overwrite_c=1)
-        if n_rows == size:
-            return products, np.zeros((0, size))
-        across, among = products[:size, size:], np.asfortranarray(products[size:, size:])
-        strength = _INVARIANCE * len(among) / max(float(np.trace(among)), 1e-300)
-        dual_changes: Array = -dpotrs(_factorized(among, 1 / strength), across.T)[0]
-        return np.asfortranarray(products[:size, :size] + across @ dual_changes), dual_changes
 
     def solution(self, alpha: float) -> Array:
         """What solves the equations with a penalty."""
@@ -208,8 +185,7 @@ class FewCases:
 
     def coef(self, solution: Array) -> Array:
         """The coefficients of a solution, of the size of the cases."""
-        dual = np.vstack([solution, self.dual_changes @ solution])
-        blocks = (self.rows[:, columns].T @ dual for columns in _blocks(self.rows.shape[1]))
+        blocks = (self.Z[:, columns].T @ solution for columns in _blocks(self.Z.shape[1]))
         return np.concatenate(list(blocks))
 
 
@@ -218,34 +194,30 @@ class VeryFewCases(FewCases):
 
     Parameters
     ----------
-    features, targets, weights, changes
+    features, targets, weights
         As for `FewCases`.
     """
 
-    @cached_property
-    def decomposed(self) -> tuple[Array, Array, Array, Array]:
-        """Eigenvalues, eigenvectors, their squares, and the targets in their terms."""
-        values, vectors = eigh(self.products, lower=False, check_finite=False)
-        return values[:, None], vectors, vectors**2, vectors.T @ self.T
+    def __init__(self, features: Array, targets: Array, weights: Array) -> None:
+        super().__init__(features, targets, weights)
+        self.values, self.vectors = eigh(self.products, lower=False, check_finite=False)
+        self.squares, self.turned = self.vectors**2, self.vectors.T @ self.T
 
     def attempt(self, alpha: float) -> Attempt:
         """Solve with a penalty."""
-        values, vectors, squares, turned = self.decomposed
-        shifted = values + alpha
+        shifted = self.values[:, None] + alpha
         if shifted[0] <= np.finfo(np.float64).eps * shifted[-1]:
             raise LinAlgError(f"the penalty {alpha:g} is too small for the features")
-        dual = vectors @ (turned / shifted)
-        left = squares @ (1 / shifted) - self.shares / (self.level + alpha)
+        dual = self.vectors @ (self.turned / shifted)
+        left = self.squares @ (1 / shifted) - self.shares / (self.level + alpha)
         residuals = dual / left
         return Attempt(dual, residuals / self.root, float((residuals**2).sum()), np.nan)
 
 
-def few_cases(
-    features: Array, targets: Array, weights: Array, changes: Array | None = None
-) -> FewCases:
+def few_cases(features: Array, targets: Array, weights: Array) -> FewCases:
     """The equations of cases, which should not be much more than features; as for `FewCases`."""
     kind = VeryFewCases if len(weights) <= _SMALL else FewCases
-    return kind(features, targets, weights, changes)
+    return kind(features, targets, weights)
 
 
 class ManyCases:

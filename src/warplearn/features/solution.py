@@ -5,7 +5,7 @@ non-negative factors.  A family that says little about the targets gets a small 
 
 With few cases there are also regressions on parts of a family: on filters of similar dilations, and
 on features of one pooling.  Few cases tell which of many features matter only if these are few, or
-alike.  And regressions are told which changes of the features do not matter (`invariance`).
+alike.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warplearn._kernels.drivers import windows
-from warplearn.features.invariance import Variants
 from warplearn.features.reduction import (
     Basis,
     Cases,
@@ -107,24 +106,6 @@ class Everything(NamedTuple):
         return cls(*(a + b for a, b in zip(mine, others, strict=True)))
 
 
-class Features(NamedTuple):
-    """Features of a family.
-
-    Attributes
-    ----------
-    values : array (cases, features), float32
-        Of the cases of the sample, standardized.
-    changes : array (changes, features), float32, optional
-        Changes of these that should not matter.
-    many : ManyCases, optional
-        The equations of the size of the features, if these are to be solved.
-    """
-
-    values: Array
-    changes: Array | None
-    many: ManyCases | None
-
-
 class Problem:
     """The regressions of all cases, each family at a time.
 
@@ -143,47 +124,32 @@ class Problem:
         self.targets = self.sample.Y - self.mean
         self.scaled: list[Array] = []  # of each family, coefficients of its standardized features
         self.standards: list[Standards] = []
-        few = self.moments is None and self.everything.n_cases <= _MOST_FOR_PARTS
-        self.variants = Variants.of(self.sample.series) if few else None
 
     @property
     def has_few_cases(self) -> bool:
-        """Whether there are also regressions on parts of families, and changes."""
-        return self.variants is not None
+        """Whether there are also regressions on parts of families."""
+        return self.moments is None and self.everything.n_cases <= _MOST_FOR_PARTS
 
-    def families(self) -> Iterator[tuple[Family, Features]]:
-        """Each family with its features."""
-        basis, variants = self.basis, self.variants
-        varied = None if variants is None else basis.of_families(variants.series)
-        for place, values in enumerate(basis.of_families(self.sample.series)):
-            family = basis.families[place]
-            features = self._equations(place, family, values)
-            self.scaled.append(np.zeros((values.shape[1], self.targets.shape[1])))
-            if variants is not None and varied is not None:
-                weights, standards = self.sample.weights, self.standards[-1]
-                changes = variants.changes(next(varied), values, standards, weights)
-                features = features._replace(changes=changes)
-            yield family, features
+    def families(self) -> Iterator[tuple[Family, Array, ManyCases | None]]:
+        """Each family with its standardized features, and the equations of many cases, if so."""
+        for place, features in enumerate(self.basis.of_families(self.sample.series)):
+            family = self.basis.families[place]
+            if self.moments is None and len(features) <= _FEW * features.shape[1]:
+                weights, least = self.sample.weights, family.least_scale
+                self.standards.append(standardize(features, self.targets, weights, least))
+                many = None
+            else:
+                others = None if self.moments is None else self.moments.families[place]
+                many, standards = many_cases(
+                    features, self.sample, others, self.everything, family.least_scale
+                )
+                self.standards.append(standards)
+            self.scaled.append(np.zeros((features.shape[1], self.targets.shape[1])))
+            yield family, features, many
 
-    def _equations(self, place: int, family: Family, values: Array) -> Features:
-        """Standardize the features of a family, and decide which equations are solved."""
-        few = len(values) <= _FEW * values.shape[1] or self.has_few_cases
-        if self.moments is None and few:
-            weights, least = self.sample.weights, family.least_scale
-            self.standards.append(standardize(values, self.targets, weights, least))
-            return Features(values, None, None)
-        others = None if self.moments is None else self.moments.families[place]
-        many, standards = many_cases(
-            values, self.sample, others, self.everything, family.least_scale
-        )
-        self.standards.append(standards)
-        return Features(values, None, many)
-
-    def few(self, features: Features, columns: NDArray[np.int64] | slice) -> FewCases:
-        """The equations of the size of the cases, for some features."""
-        changes = None if features.changes is None else features.changes[:, columns]
-        weights = self.sample.weights
-        return few_cases(features.values[:, columns], self.targets, weights, changes)
+    def few(self, features: Array, columns: NDArray[np.int64]) -> FewCases:
+        """The equations of the size of the cases, for some standardized features."""
+        return FewCases(features[:, columns], self.targets, self.sample.weights)
 
     def solution(self, terms: list[Term], loo: Array) -> Solution:
         """The sum of the regressions, whose coefficients are in `scaled`."""
@@ -221,17 +187,16 @@ def finish(basis: Basis, total: Total, alphas: Array, slack: float = 0.0) -> Sol
     terms: list[Term] = []
     fits: list[RidgeFit] = []
     guesses: dict[tuple[int, Kind], float] = {}  # penalties, the same for all elasticities
-    for place, (family, features) in enumerate(problem.families()):
-        n_features, like = features.values.shape[1], family.source
+    for place, (family, features, many) in enumerate(problem.families()):
+        n_features, like = features.shape[1], family.source
         guess = guesses.get(like, fits[-1].alpha if fits else None)
         # Smaller penalties would enlarge the rounding errors of sums over many cases.
-        many, everything = features.many, slice(None)
-        system, least = (many, 0.0) if many else (problem.few(features, everything), slack)
+        system, least = (many, 0.0) if many else (few_cases(features, targets, weights), slack)
         fits.append(solve(system, alphas * n_features, guess, least))
         guesses[like] = fits[-1].alpha
         terms.append(Term(str(family.kind), place, np.arange(n_features), 1.0, fits[-1].alpha))
         for name, columns in _parts(basis, family) if problem.has_few_cases else ():
-            part = problem.few(features, columns)
+            part = few_cases(features[:, columns], targets, weights)
             fits.append(solve(part, alphas * len(columns), None, slack))
             name = f"{family.kind}, {name}"
             terms.append(Term(name, place, columns, 1.0, fits[-1].alpha))
@@ -267,15 +232,14 @@ def reduced(basis: Basis, total: Total, solution: Solution, share: float) -> tup
     groups = [basis.numbers_of(basis.families[place])[rows[place]] for place in counted]
     smaller, fewer = select(basis, total, np.sort(np.concatenate(groups)))
     problem, terms = Problem(smaller, fewer), []
-    for index, (family, features) in enumerate(problem.families()):
+    for index, (family, features, many) in enumerate(problem.families()):
         per_group = len(family.columns) // len(family.groups)
         left = (rows[counted[index]][:, None] * per_group + np.arange(per_group)).ravel()
         for term in solution.terms:
             columns = np.flatnonzero(np.isin(left, term.columns))
             if term.family != counted[index] or not term.factor or not len(columns):
                 continue
-            whole = features.many if len(columns) == len(left) else None
-            system = whole or problem.few(features, columns)
+            system = many if many and len(columns) == len(left) else problem.few(features, columns)
             alpha = term.alpha * len(columns) / len(term.columns)
             problem.scaled[index][columns] += term.factor * solve_once(system, alpha)
             terms.append(Term(term.name, index, columns, term.factor, alpha))
