@@ -289,6 +289,7 @@ def test_ridge_chooses_by_leaving_out_one(rng):
         ({"polarities": ["up"]}, "polarity must be"),
         ({"learning_rates": [-1.0]}, "learning_rate_init must be"),
         ({"learning_rates": np.ones((2, 0))}, "learning_rates must be single values"),
+        ({"representations": ("raw+sums+raw",)}, "representations must have nothing twice"),
         ({"alphas": 0.1}, "alphas must be a sequence"),
         ({"n_best": 0}, "n_best must be"),
         ({"n_warped": -1}, "n_warped must be an integer of at least 0"),

@@ -44,7 +44,7 @@ from warplearn.series.numbers import check_flag, check_numbers
 _MAX_CHANNELS = 9  # that one matrix reads, as in ROCKET
 _MAX_COLUMNS = 64  # the compiler unrolls the loop over them
 _MAX_SPAN = 2**24  # elements from the first to the last of a window
-# Work of a group, measured: pooling takes as long as some rows, and beginning as some positions.
+# Work of a group, roughly: pooling takes as long as some rows, and beginning as some positions.
 _POOLING_ROWS, _MORE_POSITIONS = 3, 8
 
 Sliding = TypeVar("Sliding", bound="SlidingFeatures")

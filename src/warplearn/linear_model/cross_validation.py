@@ -335,8 +335,13 @@ class ElasticLinearClassifierCV(ClassifierMixin, LinearClassifier):
             if any(isinstance(each, (list, tuple, dict, set, np.ndarray)) for each in values):
                 raise ValueError(f"{name} must be single values to try, got {values!r}")
         for name in self.representations:
-            for channel in _channels(str(name)):
+            channels = str(name).split("+")
+            for channel in channels:
                 check_choice(channel, DERIVED, "representations")
+            if len(set(channels)) < len(channels):
+                raise ValueError(
+                    f"representations must have nothing twice side by side, got {name!r}"
+                )
 
 
 def _channels(representation: str) -> Names:
