@@ -98,7 +98,7 @@ def _pool_matrix(plan, outputs, at, positions, bias, work, g, features, place):
         store(work.counts, (2 * GROUP + g) * count, losses)
 
 
-@inner
+@inlined
 def pool(
     plan, outputs, at, stride, positions, biases, first, elements, work, features, place, step
 ):

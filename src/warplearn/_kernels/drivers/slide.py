@@ -89,7 +89,7 @@ class _SlideCode:
 
     def __init__(self, context, builder, plan, start):
         self.context, self.builder, self.plan, self.start = context, builder, plan, start
-        self.grids = [(g, j) for j in range(plan.columns.value) for g in range(HALF.value)]
+        self.grids = [(g, j) for g in range(HALF.value) for j in range(plan.columns.value)]
         self.kept = {grid: cgutils.alloca_once(builder, start.type) for grid in self.grids}
         self.local = {grid: cgutils.alloca_once(builder, start.type) for grid in self.grids}
 
@@ -119,40 +119,40 @@ class _SlideCode:
         return builder.fmul(builder.fneg(difference), difference, flags=FUSE)
 
     def channel_scores(self, channel):
-        """The local scores of a row for each grid, of one channel; moves on to the next weights."""
+        """The local scores of a row for each grid, of one channel; moves on to the next weights.
+
+        Each is written where it is used: all of them at once would need too many registers.
+        """
         builder, word, xi = self.builder, channel.type, self.elements(channel)
-        result = {}
         position = builder.load(self.weight)
-        for order, grid in enumerate(self.grids):
-            place = builder.add(position, word(order))
+        for g, j in self.grids:
+            place = builder.add(position, word(HALF.value * j + g))
             address = self.address(self.weights_kind, self.weights, place, xi.type.element)
             wij = spread(builder, builder.load(address), xi.type.count)
-            result[grid] = self.score(xi, wij)
+            yield (g, j), self.score(xi, wij)
         builder.store(builder.add(position, word(len(self.grids))), self.weight)
-        return result
 
     def scores(self):
         """The local scores of a row: sums over the channels."""
         builder, word = self.builder, self.window.n_channels.type
         if not self.plan.several.value:
             return self.channel_scores(word(0))
-        for grid, score in self.channel_scores(word(0)).items():
+        for grid, score in self.channel_scores(word(0)):
             builder.store(score, self.local[grid])
         with cgutils.for_range(builder, builder.sub(self.window.n_channels, word(1))) as loop:
-            for grid, score in self.channel_scores(builder.add(loop.index, word(1))).items():
+            for grid, score in self.channel_scores(builder.add(loop.index, word(1))):
                 summed = builder.fadd(builder.load(self.local[grid]), score, flags=FUSE)
                 builder.store(summed, self.local[grid])
-        return {grid: builder.load(place) for grid, place in self.local.items()}
+        return ((grid, builder.load(place)) for grid, place in self.local.items())
 
     def row(self, best):
         """A row of every grid; `best(j, up, diagonal, left)` is what leads to a cell."""
-        builder, scores = self.builder, self.scores()
-        left, diagonal = [None] * HALF.value, [None] * HALF.value
-        for g, j in self.grids:
+        builder, left, diagonal = self.builder, None, None
+        for (g, j), score in self.scores():
             up = builder.load(self.kept[g, j])
-            value = builder.fadd(best(j, up, diagonal[g], left[g]), scores[g, j], flags=FUSE)
-            builder.store(value, self.kept[g, j])
-            left[g], diagonal[g] = value, up
+            left = builder.fadd(best(j, up, diagonal, left), score, flags=FUSE)
+            builder.store(left, self.kept[g, j])
+            diagonal = up
 
     def first_row(self):
         """In the first row a path can only come from the left."""

@@ -248,7 +248,7 @@ def _score(plan, window, per_position, first, stop, positions, group, groups, ge
             slide(plan, start, here, groups.weights, weights_from, target)
 
 
-@inner
+@inlined
 def _outputs(plan, group, groups, n_channels, geometry, room, positions, fresh):
     """The scores of all windows for each matrix of a group.
 
@@ -322,39 +322,48 @@ def _keep(sample, place, case, outputs, at, stride, positions):
 
 
 @inner
-def _slide_task(plan, geometry, series, groups, features, sample, task, tasks):
-    """Slide all groups along some of the series."""
-    values, lengths, stride = series.values, series.lengths, geometry.positions
-    room = _room(plan.lanes, geometry, values)
-    work = _work(plan.lanes, geometry, values, room.starts)
+def _slide_case(plan, geometry, series, case, groups, features, sample, room, work):
+    """Slide all groups along a series."""
+    n_channels, stride = series.values.shape[2], geometry.positions
     sampling = len(sample.cases) > 0
-    for case in range(task, len(values), tasks):
-        _spread_out(series, case, geometry, room)
-        last = -1
-        for i in groups.order:
-            places = groups.places[i]
-            if sampling and not _is_sampled(sample, places, case):
+    _spread_out(series, case, geometry, room)
+    last = -1
+    for i in groups.order:
+        places = groups.places[i]
+        if sampling and not _is_sampled(sample, places, case):
+            continue
+        group, before = _group_of(groups.table, i), _group_of(groups.table, greater(0, last))
+        fresh = last < 0 or _other_windows(group, before, groups.picked)
+        last = i
+        positions = _positions(group, series.lengths[case, group.representation])
+        _outputs(plan, group, groups, n_channels, geometry, room, positions, fresh)
+        elements = group.rows * (group.channels_to - group.channels_from)
+        at = ZERO
+        for column in range(value_of(plan.columns)):
+            if not (value_of(plan.outputs) >> column) & 1:
                 continue
-            group, before = _group_of(groups.table, i), _group_of(groups.table, greater(0, last))
-            fresh = last < 0 or _other_windows(group, before, groups.picked)
-            last = i
-            positions = _positions(group, lengths[case, group.representation])
-            _outputs(plan, group, groups, values.shape[2], geometry, room, positions, fresh)
-            elements = group.rows * (group.channels_to - group.channels_from)
-            at = ZERO
-            for column in range(value_of(plan.columns)):
-                if not (value_of(plan.outputs) >> column) & 1:
-                    continue
-                place = places[column]
-                if place >= 0 and sampling:
-                    _keep(sample, place, case, room.outputs, at, stride, positions)
-                elif place >= 0:
-                    first = case * features.width + place * GROUP * features.per_matrix
-                    pool(
-                        plan, room.outputs, at, stride, positions, groups.biases, place * GROUP,
-                        elements, work, features.values, first, features.per_matrix,
-                    )  # fmt: skip
-                at += GROUP * stride
+            place = places[column]
+            if place >= 0 and sampling:
+                _keep(sample, place, case, room.outputs, at, stride, positions)
+            elif place >= 0:
+                first = case * features.width + place * GROUP * features.per_matrix
+                pool(
+                    plan, room.outputs, at, stride, positions, groups.biases, place * GROUP,
+                    elements, work, features.values, first, features.per_matrix,
+                )  # fmt: skip
+            at += GROUP * stride
+
+
+@inner
+def _slide_task(plan, geometry, series, groups, features, sample, task, tasks):
+    """Slide all groups along some of the series.
+
+    Arrays are allocated here, and no references are counted in the loop over groups.
+    """
+    room = _room(plan.lanes, geometry, series.values)
+    work = _work(plan.lanes, geometry, series.values, room.starts)
+    for case in range(task, len(series.values), tasks):
+        _slide_case(plan, geometry, series, case, groups, features, sample, room, work)
 
 
 @entry
