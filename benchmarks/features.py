@@ -44,7 +44,7 @@ ELEVEN = (
 )  # fmt: skip
 
 
-def _sets(split: str) -> list[str]:
+def sets_with(split: str) -> list[str]:
     """Sets that have the file, the paper's eleven first."""
     folder = os.environ.get("WARPLEARN_DATA")
     if not folder:
@@ -132,7 +132,7 @@ def compare(options: argparse.Namespace) -> None:
     rows = stored(options.results)
     done = {(row["dataset"], row["method"], row["seed"]) for row in rows}
     cannot = {(row["dataset"], row["method"]) for row in rows if "problem" in row}
-    names = options.datasets or _sets("TEST")
+    names = options.datasets or sets_with("TEST")
     for name in names:
         for method in methods:
             for seed in range(1 if method in SEEDLESS else options.seeds):
@@ -254,7 +254,7 @@ def choose(options: argparse.Namespace) -> None:
     print("series to learn from; all sets, the paper's, others; less the defaults', standard error")
     rows = stored(options.results)
     errors_of = {(row["dataset"], row["candidate"]): row["errors"] for row in rows}
-    names = options.datasets or _sets("TRAIN")
+    names = options.datasets or sets_with("TRAIN")
     for label in [label for label in CANDIDATES if _installed(label)]:
         for name in names:
             if (name, label) not in errors_of:
@@ -313,7 +313,7 @@ def shrink(options: argparse.Namespace) -> None:
     print("test error in % with so many filters left, and with as many drawn at random instead\n")
     print(f"{'':22s}" + "".join(f"{size:>16d}" for size in (8000, *sizes)))
     total = []
-    for name in options.datasets or [n for n in ELEVEN if n in _sets("TEST")]:
+    for name in options.datasets or [n for n in ELEVEN if n in sets_with("TEST")]:
         (X, y), (X_test, y_test) = read_set(name, "TRAIN"), read_set(name, "TEST")
         cells = []
         for seed in range(options.seeds):

@@ -15,6 +15,7 @@ import time
 import tracemalloc
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,7 @@ def epoch(options: argparse.Namespace) -> None:
 def costs(options: argparse.Namespace) -> None:
     """Time of the CPU for each series, which other processes disturb little."""
     X, y = bumps(600)
+    between = (X[::2] + X[1::2]) / 2  # of both classes: not clear
     kinds = {
         "4,000 filters": ElasticFeatureClassifier(4000, n_shapelets=0, random_state=0, n_jobs=1),
         "the defaults": ElasticFeatureClassifier(random_state=0, n_jobs=1),
@@ -97,9 +99,16 @@ def costs(options: argparse.Namespace) -> None:
         basis = Basis.of(model._transformers(), cases)
         sums = accumulate(basis, cases)
         size = sum(array.nbytes for family in sums.families for array in family) / 1e6
+        whole = clone(model).set_params(cascade=()).fit(X[:100], y[:100])
         third = clone(model).set_params(keep=1 / 3).fit(X[:100], y[:100])
-        for which, each in ((name, model), (f"{name}, keep=1/3", third)):
-            _print_cost(f"prediction with {which}", lambda each=each: each.predict(X), len(X))
+        for which, each, series in (
+            (name, model, X),
+            (f"{name}, series between the classes", model, between),
+            (f"{name}, cascade=()", whole, X),
+            (f"{name}, keep=1/3", third, X),
+        ):
+            predict = partial(each.predict, series)
+            _print_cost(f"prediction with {which}", predict, len(series))
         _print_cost(
             f"features of {name}, and their sums",
             lambda basis=basis, cases=cases: accumulate(basis, cases), len(X),

@@ -301,7 +301,7 @@ def test_factors_of_zero_cost_nothing(rng):
     table = model.coef_.reshape(3, 8, 24)
     table[:, [1, 4]] = 0
     ref = model.features_.transform(X).astype(float) @ model.coef_.T + model.intercept_
-    ((_, sweeps, coef),) = model._predicting_parts()
+    ((_, sweeps, coef),) = model._predictor()._step(0)
     used = np.flatnonzero(table.any(axis=(0, 2)))
     assert {1, 4}.isdisjoint(used)
     assert sum((each.places >= 0).sum() for each in sweeps) == len(used)

@@ -5,6 +5,7 @@
 """
 
 from warplearn.features.base import Shrinkage
+from warplearn.features.cascade import Stage
 from warplearn.features.models import ElasticFeatureClassifier, ElasticFeatureRegressor
 from warplearn.features.shapelets import ElasticShapelets, Shapelet
 from warplearn.features.transformer import ElasticFeatures, Filter
@@ -17,4 +18,5 @@ __all__ = [
     "Filter",
     "Shapelet",
     "Shrinkage",
+    "Stage",
 ]

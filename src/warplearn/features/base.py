@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,10 +29,10 @@ from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
 from warplearn._kernels.drivers.slide import GROUP
-from warplearn._kernels.drivers.windows import Matrices
 from warplearn._kernels.simd.threads import blas_threads
-from warplearn.base import check_fitted_array, check_fitted_count, check_series
+from warplearn.base import check_array_of, check_fitted_array, check_fitted_count, check_series
 from warplearn.documentation import with_parameters_of
+from warplearn.features.cascade import Predictor, Stage, fit_stages
 from warplearn.features.reduction import (
     SAMPLE_SIZE,
     Basis,
@@ -50,26 +50,21 @@ from warplearn.features.shapelets import ElasticShapelets
 from warplearn.features.sliding import SlidingFeatures
 from warplearn.features.solution import finish, reduced
 from warplearn.features.transformer import ElasticFeatures
-from warplearn.series.collection import SeriesCollection
 from warplearn.series.convert import to_floats
 
 DEFAULT_ALPHAS = tuple(float(10.0**exponent) for exponent in np.arange(-5, 2.0, 0.5))
-_BLOCK_BYTES = 2**22  # of features that `predict` computes before it uses them: they stay cached
-_ROWS = 4  # series whose features are multiplied at once
 _MANY_FILTERS = 4000  # from which on there are shapelets beside them by default
 _KEPT_SHARE = 0.7  # of the groups, in each round of `shrink`
 # Fitted attributes that `partial_fit` leaves to be computed when one of them is asked for.
 _SOLVED = frozenset(
     (
         "features_", "shapelets_", "coef_", "intercept_", "families_", "factors_", "alphas_",
-        "loo_score_", "importances_", "sharpness_",
+        "loo_score_", "importances_", "sharpness_", "stages_",
     )
 )  # fmt: skip
 
 Model = TypeVar("Model", bound="FeatureModel")
 
-# A transformer, what it computes, and the coefficients of that.
-Part: TypeAlias = tuple[SlidingFeatures, list[Matrices], Array]
 Transformer = TypeVar("Transformer", bound=SlidingFeatures)
 
 
@@ -165,6 +160,9 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
     importances_ : array of shape (groups,)
         Importance of each group of filters, and then of shapelets: the sum of its squared
         standardized coefficients.
+    stages_ : list of Stage
+        What decides clear series before the whole model: regressions on a part of the features.
+        Regressors have none.
     shrinkage_ : list of Shrinkage
         The rounds of `shrink`; only of a model that `shrink` made.
     n_features_in_, n_channels_in_ : int
@@ -206,10 +204,10 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
         self.__dict__.pop("_growth", None)
         cases = self._check(X, y, sample_weight, reset=True)
         kept = _positive(cases)
-        share = self._checked_share()
+        shares = self._checked_shares()
         with blas_threads(self.n_jobs):
             basis = self._draw(_sample(cases, kept))
-            self._adopt(basis, reduce_all(basis, cases, kept), share)
+            self._adopt(basis, reduce_all(basis, cases, kept), *shares)
         return self
 
     def _draw(self, sample: Cases) -> Basis:
@@ -234,13 +232,17 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
         both = (getattr(self, "features_", None), getattr(self, "shapelets_", None))
         return [transformer for transformer in both if transformer is not None]
 
-    def _adopt(self, basis: Basis, total: Total, share: float = 1.0) -> None:
+    def _adopt(
+        self, basis: Basis, total: Total, share: float = 1.0, stages: Sequence[float] = ()
+    ) -> None:
         """Solve for the regressions, keep a share of the groups, and set the fitted attributes."""
         if total.n_cases < 2:
             raise ValueError(
                 f"X must have at least two series of positive weight, got n_samples={total.n_cases}"
             )
-        solution = finish(basis, total, self._checked_alphas(), self._slack)
+        alphas, slack = self._checked_alphas(), self._slack
+        solution = finish(basis, total, alphas, slack)
+        self.stages_ = fit_stages(basis, total, solution, alphas, slack, stages)
         self.families_ = [term.name for term in solution.terms]
         self.factors_ = np.array([term.factor for term in solution.terms])
         self.alphas_ = np.array([term.alpha / len(term.columns) for term in solution.terms])
@@ -265,7 +267,7 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
         cases = self._check(X, y, sample_weight, reset=growth is None, **options)
         kept = _positive(cases)
         self._checked_alphas()
-        self._checked_share()
+        self._checked_shares()
         if growth is not None:
             self._growth: Growth | None = None  # sums that are left half added up cannot grow again
         with blas_threads(self.n_jobs):
@@ -290,7 +292,7 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
                 self._growth = None  # as in `_grow`
                 total = settle(growth.basis, growth.total)
                 self._growth = Growth(growth.basis, total)
-                self._adopt(growth.basis, total, self._checked_share())
+                self._adopt(growth.basis, total, *self._checked_shares())
             if name in vars(self):
                 return vars(self)[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -307,50 +309,29 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
             raise ValueError(f"alphas must be positive numbers, at least one, got {self.alphas!r}")
         return alphas
 
-    def _checked_share(self) -> float:
-        """The share of the work that is kept."""
+    def _checked_shares(self) -> tuple[float, Sequence[float]]:
+        """The share of the work that is kept, and the shares of the stages."""
         number = isinstance(self.keep, Real) and not isinstance(self.keep, bool)
         if not number or not 0 < self.keep <= 1:
             raise ValueError(f"keep must be a number above 0 and at most 1, got {self.keep!r}")
-        return float(self.keep)
+        return float(self.keep), ()
 
     def _predict_targets(self, X: Any) -> Array:
-        """Predictions (cases, targets)."""
+        """Predictions (cases, targets) with all features."""
         return np.concatenate(list(self._predicted_blocks(X)))
 
-    def _predicted_blocks(self, X: Any) -> Iterator[Array]:
+    def _predicted_blocks(self, X: Any, *, in_stages: bool = False) -> Iterator[Array]:
         """Predictions (cases, targets) of a block of series at a time."""
+        predictor = self._predictor(in_stages=in_stages)
+        return predictor.blocks(check_series(self, X, reset=False))
+
+    def _predictor(self, *, in_stages: bool = False) -> Predictor:
+        """What predicts, of a fitted model, which is checked."""
         check_is_fitted(self)
         self._check_state()
-        collection = check_series(self, X, reset=False)
-        return self._blocks_by(self._predicting_parts(), collection)
-
-    def _blocks_by(self, parts: list[Part], collection: SeriesCollection) -> Iterator[Array]:
-        """Predictions of a block of checked series at a time, by what `_predicting_parts` gives."""
-        step = max(1, _BLOCK_BYTES // (4 * self.coef_.shape[1]))
-        for start in range(0, len(collection), step):
-            block = collection[start : start + step]
-            predictions = np.tile(self.intercept_, (len(block), 1))
-            with blas_threads(self.n_jobs):
-                for transformer, sweeps, coef in parts:
-                    features = transformer.pooled(transformer.standardized(block), sweeps)
-                    for some in (slice(i, i + _ROWS) for i in range(0, len(block), _ROWS)):
-                        # In float64, the result does not depend on the other series.
-                        predictions[some] += features[some].astype(np.float64) @ coef
-            yield predictions
-
-    def _predicting_parts(self) -> list[Part]:
-        """For each transformer, the groups that have coefficients."""
-        parts, first = [], 0
-        for transformer in self._transformers():
-            last = first + transformer.n_features
-            table = self.coef_[:, first:last].reshape(len(self.coef_), len(transformer.groups_), -1)
-            used = np.flatnonzero(table.any(axis=(0, 2)))
-            if len(used):
-                coef = table[:, used].reshape(len(table), -1).T
-                parts.append((transformer, transformer.sweeps(used), np.ascontiguousarray(coef)))
-            first = last
-        return parts
+        stages = self.stages_ if in_stages else ()
+        transformers = self._transformers()
+        return Predictor(transformers, self.coef_, self.intercept_, stages, self.n_jobs)
 
     @abstractmethod
     def _n_targets(self) -> int:
@@ -373,6 +354,27 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
         count, width = self._n_targets(), Basis(tuple(self._transformers()), ()).n_features
         check_fitted_array(self, "coef_", (count, width))
         check_fitted_array(self, "intercept_", (count,))
+        self._check_stages(count)
+
+    def _check_stages(self, n_targets: int) -> None:
+        """Check that each stage has a part of the groups, and those of the stage before it."""
+        stages, basis = getattr(self, "stages_", None), Basis(tuple(self._transformers()), ())
+        if not isinstance(stages, list) or not all(isinstance(each, Stage) for each in stages):
+            raise ValueError(f"stages_ must be a list of Stage, got {stages!r}")
+        before, count = np.empty(0, np.int64), basis.first_groups[-1]
+        for groups, coef, intercept, threshold in stages:
+            check_array_of(groups, "groups of a Stage", (None,), "i")
+            if groups.dtype != np.int64 or (np.diff(groups) <= 0).any():
+                raise ValueError("groups of a Stage must ascend, and be of type int64")
+            if not len(groups) or groups[0] < 0 or groups[-1] >= count:
+                raise ValueError(f"groups of a Stage must be between 0 and {count - 1}")
+            if not np.isin(before, groups).all():
+                raise ValueError("groups of a Stage must contain those of the stage before")
+            before, width = groups, basis.width(groups)
+            check_array_of(coef, "coef of a Stage", (n_targets, width))
+            check_array_of(intercept, "intercept of a Stage", (n_targets,))
+            if not isinstance(threshold, float) or not 0 <= threshold < np.inf:
+                raise ValueError(f"threshold of a Stage must be at least 0, got {threshold!r}")
 
     def shrink(self: Model, X: Any, y: Any, n_filters: int, sample_weight: Any = None) -> Model:
         """A smaller model, without the filters and shapelets that matter least.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,7 +11,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import r2_score
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import column_or_1d
 
 from warplearn.base import (
     check_classes,
@@ -25,9 +25,11 @@ from warplearn.base import (
 )
 from warplearn.documentation import with_parameters_of
 from warplearn.features.base import FeatureModel
+from warplearn.features.cascade import per_class
 from warplearn.features.reduction import Cases
 from warplearn.features.representations import Array
 from warplearn.series.collection import SeriesCollection
+from warplearn.series.convert import to_floats
 from warplearn.sliding import Slides
 
 __all__ = ["ElasticFeatureClassifier", "ElasticFeatureRegressor"]
@@ -42,6 +44,11 @@ class ElasticFeatureClassifier(Slides, ClassifierMixin, FeatureModel):
     ----------
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, by default 1.
+    cascade : sequence of float, default=(1 / 16, 1 / 4)
+        Shares of the filters and shapelets that `predict` computes first, ascending.  Series that
+        are clear then are classified without the others.  () computes all features of all series,
+        as `decision_function` and `predict_proba` do.  Without meaning if `keep` is below 1, and
+        for stages of fewer than 250 filters and shapelets.
 
     Attributes
     ----------
@@ -70,6 +77,7 @@ class ElasticFeatureClassifier(Slides, ClassifierMixin, FeatureModel):
     """
 
     class_weight: Any = None
+    cascade: Sequence[float] = (1 / 16, 1 / 4)
 
     # Squared errors also count decisions that are beyond 1, which do no harm.
     _slack: ClassVar[float] = 0.1
@@ -114,25 +122,32 @@ class ElasticFeatureClassifier(Slides, ClassifierMixin, FeatureModel):
             raise ValueError("classes must be given in the first call of partial_fit, got None")
         return self._grow(X, y, sample_weight, classes=classes)
 
+    def _checked_shares(self) -> tuple[float, Sequence[float]]:
+        share, _ = super()._checked_shares()
+        stages = to_floats(self.cascade, "cascade").astype(np.float64)
+        valid = stages.ndim == 1 and ((stages > 0) & (stages < 1)).all()
+        if not valid or (np.diff(stages) <= 0).any():
+            raise ValueError(
+                f"cascade must be ascending numbers between 0 and 1, got {self.cascade!r}"
+            )
+        # Leave-one-out predictions with filters that were chosen on the same series are too good.
+        return share, stages.tolist() if share == 1 else ()
+
     def _n_targets(self) -> int:
         sharpness, n_classes = getattr(self, "sharpness_", None), check_fitted_classes(self)
         if not isinstance(sharpness, float) or not 0 <= sharpness < np.inf:
             raise ValueError(f"sharpness_ must be a number of at least 0, got {sharpness!r}")
         return 1 if n_classes == 2 else n_classes
 
-    def _per_class(self, decisions: Array) -> Array:
-        """One column for each class, also with two classes."""
-        return np.hstack([-decisions, decisions]) if decisions.shape[1] == 1 else decisions
-
     def _labels(self, Y: Array) -> Array:
-        return self._per_class(Y).argmax(axis=1)
+        return per_class(Y).argmax(axis=1)
 
     def _loo_score(self, Y: Array, loo: Array, weights: Array) -> float:
-        correct = self._per_class(loo).argmax(axis=1) == self._per_class(Y).argmax(axis=1)
+        correct = per_class(loo).argmax(axis=1) == per_class(Y).argmax(axis=1)
         return float(np.average(correct, weights=weights))
 
     def _calibrate(self, Y: Array, loo: Array, weights: Array) -> None:
-        codes, decisions = self._per_class(Y).argmax(axis=1), self._per_class(loo)
+        codes, decisions = per_class(Y).argmax(axis=1), per_class(loo)
         # Targets slightly below 1, as in Platt's method.  Otherwise perfect predictions on few
         # series would give every later series a probability of 1.
         class_sizes = np.bincount(codes, minlength=len(self.classes_))[codes, None]
@@ -163,18 +178,18 @@ class ElasticFeatureClassifier(Slides, ClassifierMixin, FeatureModel):
 
     def decider(self, length: int) -> Callable[[SeriesCollection], Array]:
         """What gives decision values of series of one length; checks of the model are done."""
-        check_is_fitted(self)
-        self._check_state()
-        parts = self._predicting_parts()
+        predictor = self._predictor()
 
         def decide(X: SeriesCollection) -> Array:
-            decisions = np.concatenate(list(self._blocks_by(parts, X)))
+            decisions = np.concatenate(list(predictor.blocks(X)))
             return decisions[:, 0] if len(self.classes_) == 2 else decisions
 
         return decide
 
     def predict(self, X: Any) -> Array:
         """The class of each series.
+
+        Series that are clear are classified with a part of the features (`cascade`).
 
         Parameters
         ----------
@@ -184,8 +199,8 @@ class ElasticFeatureClassifier(Slides, ClassifierMixin, FeatureModel):
         -------
         array of shape (cases,)
         """
-        blocks = self._predicted_blocks(X)
-        codes = np.concatenate([self._per_class(block).argmax(axis=1) for block in blocks])
+        blocks = self._predicted_blocks(X, in_stages=True)
+        codes = np.concatenate([per_class(block).argmax(axis=1) for block in blocks])
         labels: Array = self.classes_[codes]
         return labels
 
@@ -199,9 +214,9 @@ class ElasticFeatureClassifier(Slides, ClassifierMixin, FeatureModel):
         Returns
         -------
         array of shape (cases, classes)
-            The most probable class is that of `predict`.
+            With all features; the most probable class is nearly always that of `predict`.
         """
-        decisions = self._per_class(self._predict_targets(X))
+        decisions = per_class(self._predict_targets(X))
         probabilities: Array = softmax(self.sharpness_ * decisions, axis=1)
         return probabilities
 

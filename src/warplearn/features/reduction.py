@@ -183,11 +183,26 @@ class Basis(NamedTuple):
         """Number of all features."""
         return sum(each.n_features for each in self.transformers)
 
+    def width(self, groups: NDArray[np.int64]) -> int:
+        """How many features some of the groups of all transformers have."""
+        sizes = zip(self.transformers, self.split(groups), strict=True)
+        return sum(each.features_per_group * len(own) for each, own in sizes)
+
     def columns_of(self, transformer: int, groups: NDArray[np.int64]) -> NDArray[np.int64]:
         """The features of groups of a transformer, among those of all transformers."""
         before = Basis(self.transformers[:transformer], ()).n_features
         per_group = self.transformers[transformer].features_per_group
         return before + (groups[:, None] * per_group + np.arange(per_group)).ravel()
+
+    def split(self, groups: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+        """Some of the groups of all transformers, as numbered by each transformer."""
+        bounds = pairwise(self.first_groups)
+        return [groups[(groups >= start) & (groups < end)] - start for start, end in bounds]
+
+    def columns(self, groups: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The features of some of the groups of all transformers."""
+        parts = enumerate(self.split(groups))
+        return np.concatenate([self.columns_of(index, own) for index, own in parts])
 
     @property
     def sample_size(self) -> int:
@@ -426,9 +441,7 @@ def reduce_all(basis: Basis, cases: Cases, kept: NDArray[np.int64]) -> Total:
 
 def select(basis: Basis, total: Total, groups: NDArray[np.int64]) -> tuple[Basis, Total]:
     """The same with only some of the groups of all transformers, in ascending order."""
-    first, places = basis.first_groups, []
-    for start, stop in pairwise(first):
-        places.append(groups[(groups >= start) & (groups < stop)] - start)
+    places = basis.split(groups)
     kept = [index for index, chosen in enumerate(places) if len(chosen)]
     smaller = Basis(tuple(basis.transformers[index].select(places[index]) for index in kept), ())
     families, sums = [], []

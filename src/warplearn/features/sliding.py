@@ -63,6 +63,10 @@ class Standardized(NamedTuple):
     values: NDArray[np.float32]
     lengths: NDArray[np.int64]
 
+    def take(self, cases: NDArray[np.int64]) -> Standardized:
+        """Some of these series."""
+        return Standardized(self.values[cases], self.lengths[cases])
+
 
 class Kind(NamedTuple):
     """What the matrices of a family have in common.

@@ -168,10 +168,10 @@ class Problem:
         return Solution(unit * coef, unit * intercept, unit**2 * importances, terms, loo)
 
 
-def finish(basis: Basis, total: Total, alphas: Array, slack: float = 0.0) -> Solution:
+def finish(
+    basis: Basis, total: Total, alphas: Array, slack: float = 0.0, *, with_parts: bool = True
+) -> Solution:
     """Fit a ridge regression to each family of features, and add them up.
-
-    With few cases there are further ones for parts of families.
 
     Parameters
     ----------
@@ -181,8 +181,11 @@ def finish(basis: Basis, total: Total, alphas: Array, slack: float = 0.0) -> Sol
         Penalties to choose from, relative to the number of features.
     slack : float, default=0
         As for `solve`.
+    with_parts : bool, default=True
+        Whether few cases also have regressions on parts of families.
     """
     problem = Problem(basis, total)
+    with_parts = with_parts and problem.has_few_cases
     targets, weights = problem.targets, problem.sample.weights
     terms: list[Term] = []
     fits: list[RidgeFit] = []
@@ -195,7 +198,7 @@ def finish(basis: Basis, total: Total, alphas: Array, slack: float = 0.0) -> Sol
         fits.append(solve(system, alphas * n_features, guess, least))
         guesses[like] = fits[-1].alpha
         terms.append(Term(str(family.kind), place, np.arange(n_features), 1.0, fits[-1].alpha))
-        for name, columns in _parts(basis, family) if problem.has_few_cases else ():
+        for name, columns in _parts(basis, family) if with_parts else ():
             part = few_cases(features[:, columns], targets, weights)
             fits.append(solve(part, alphas * len(columns), None, slack))
             name = f"{family.kind}, {name}"

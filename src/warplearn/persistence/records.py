@@ -20,6 +20,7 @@ from warplearn.averaging.methods import Averaging, Descent, Gradient, Stochastic
 from warplearn.base import CheckedState, TargetScale, check_array_of
 from warplearn.elastic.costs import COSTS
 from warplearn.features.base import Shrinkage
+from warplearn.features.cascade import Stage
 from warplearn.linear_model.polarity import Ensemble, Polarity
 from warplearn.linear_model.regressors import TargetReadout
 from warplearn.persistence.limits import ATTRIBUTE, demand, is_integer
@@ -108,6 +109,12 @@ def _check_state(record: State) -> None:
     )
 
 
+def _check_stage(record: Stage) -> None:
+    for name in ("groups", "coef", "intercept"):
+        demand(isinstance(getattr(record, name), np.ndarray), f"{name} must be an array")
+    demand(isinstance(record.threshold, float), "threshold of a Stage must be a number")
+
+
 def _check_numbers(record: Any) -> None:
     """Nothing but numbers, and None for those that are optional."""
     values = tuple(record) if isinstance(record, tuple) else tuple(vars(record).values())
@@ -144,6 +151,7 @@ RECORDS: dict[str, Record] = {
     "ShuffleSplit": Record(ShuffleSplit, _SHUFFLED, _check_splitter),
     "Shrinkage": _tuple_record(Shrinkage, _check_numbers),
     "Solution": _tuple_record(Solution, _check_solution),
+    "Stage": _tuple_record(Stage, _check_stage),
     "State": _tuple_record(State, _check_state),
     "Stochastic": Record(Stochastic, ("rate",), _check_numbers),
     "StratifiedKFold": Record(StratifiedKFold, _FOLDS, _check_splitter),
