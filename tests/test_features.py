@@ -372,12 +372,11 @@ def systems(F, Y, weights):
         FewCases(Z, targets, weights),
         ManyCases(gram, products, Z, targets, weights, weights.sum()),
         VeryFewCases(Z, targets, weights),
-        ManyCases.of(Z, targets, weights),
     )
 
 
 @pytest.mark.parametrize("shape", [(30, 200), (40, 12)])
-@pytest.mark.parametrize("form", [0, 1, 2, 3])
+@pytest.mark.parametrize("form", [0, 1, 2])
 def test_ridge_is_that_of_sklearn(rng, shape, form):
     F = rng.normal(size=shape) * rng.uniform(0.1, 10, shape[1])
     F[:, 3] = 2.5  # constant
@@ -455,8 +454,8 @@ def test_a_smaller_penalty_is_good_enough(rng, size, steps):
 
 
 def test_parts_of_families_are_weighed_where_series_are_few(rng):
-    X, y = bumps(rng, 641)
-    few = ElasticFeatureClassifier(400, random_state=0).fit(X[:640], y[:640])
+    X, y = bumps(rng, 257)
+    few = ElasticFeatureClassifier(400, random_state=0).fit(X[:256], y[:256])
     many = ElasticFeatureClassifier(400, random_state=0).fit(X, y)
     assert len(many.families_) == 8
     start = "filters, m = 2, second_differences, dilation "

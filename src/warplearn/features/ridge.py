@@ -249,14 +249,6 @@ class ManyCases:
         self.Z, self.weights = features, weights[:, None]
         self.total_weight = total_weight
 
-    @classmethod
-    def of(cls, features: Array, targets: Array, weights: Array) -> ManyCases:
-        """The equations of cases that are all at hand; as for `FewCases`."""
-        root = np.sqrt(weights)[:, None]
-        Z = root.astype(np.float32) * features
-        gram = ssyrk(1, Z.T).astype(np.float64, order="F")
-        return cls(gram, Z.T @ (root * targets), features, targets, weights, float(weights.sum()))
-
     def solution(self, alpha: float) -> Array:
         """What solves the equations with a penalty."""
         coef: Array = dpotrs(_factorized(self.gram, alpha), self.products)[0]

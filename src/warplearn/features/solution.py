@@ -34,7 +34,6 @@ from warplearn.features.ridge import (
     ManyCases,
     RidgeFit,
     Standards,
-    System,
     combine_factors,
     few_cases,
     solve,
@@ -44,7 +43,7 @@ from warplearn.features.sliding import Kind
 from warplearn.series.numbers import unit_of
 
 _FEW = 1.15  # cases for each feature, up to which equations of the size of the cases cost less
-_MOST_FOR_PARTS = 640  # cases, up to which there are regressions on parts of families
+_MOST_FOR_PARTS = 256  # cases, up to which there are regressions on parts of families
 _SCALES = 4  # parts of similar dilations
 
 
@@ -200,8 +199,8 @@ def finish(
         guesses[like] = fits[-1].alpha
         terms.append(Term(str(family.kind), place, np.arange(n_features), 1.0, fits[-1].alpha))
         for name, columns in _parts(basis, family) if with_parts else ():
-            part, least = _part(features[:, columns], targets, weights, slack)
-            fits.append(solve(part, alphas * len(columns), None, least))
+            part = few_cases(features[:, columns], targets, weights)
+            fits.append(solve(part, alphas * len(columns), None, slack))
             name = f"{family.kind}, {name}"
             terms.append(Term(name, place, columns, 1.0, fits[-1].alpha))
     predictions = np.stack([targets - fit.loo for fit in fits], axis=-1)
@@ -271,13 +270,6 @@ def _most_important(basis: Basis, solution: Solution, share: float) -> Iterator[
         kept = distinct[order[before < share * work.sum()]]
         for own, numbers in zip(importances, draws, strict=True):
             yield np.flatnonzero(np.isin(numbers, kept) & (own > 0))
-
-
-def _part(features: Array, targets: Array, weights: Array, slack: float) -> tuple[System, float]:
-    """The equations for a part of a family, of the size that costs less, and the slack."""
-    if len(features) <= _FEW * features.shape[1]:
-        return few_cases(features, targets, weights), slack
-    return ManyCases.of(features, targets, weights), 0.0
 
 
 def _parts(basis: Basis, family: Family) -> Iterator[tuple[str, NDArray[np.int64]]]:
