@@ -10,7 +10,7 @@ from warplearn import ElasticFeatureClassifier, ElasticFeatureRegressor, SeriesC
 from warplearn.features import Stage
 from warplearn.features.cascade import DEVIATIONS, _margin_deviation
 from warplearn.features.reduction import Basis, Cases, Total, select
-from warplearn.features.solution import finish
+from warplearn.features.solution import finish, finish_again
 
 SETTINGS = {"n_filters": 1000, "n_shapelets": 500, "cascade": (0.2, 0.5), "random_state": 0}
 
@@ -126,7 +126,10 @@ def test_stages_are_sums_of_regressions_on_their_features():
     alphas = np.array(model.alphas)
     whole = finish(basis, total, alphas, model._slack)
     for stage in model.stages_:
-        ref = finish(*select(basis, total, stage.groups), alphas, model._slack, with_parts=False)
+        ref = finish_again(*select(basis, total, stage.groups), whole)
+        assert [term.name for term in ref.terms] == [
+            term.name for term in whole.terms if term.whole
+        ]
         assert len(ref.terms) == 12  # none for parts
         size = np.abs(ref.coef).max()
         assert stage.coef == pytest.approx(ref.coef, abs=1e-6 * size)
@@ -246,3 +249,17 @@ def test_shares_that_are_none_are_named(rng, cascade):
         ElasticFeatureClassifier(64, cascade=cascade).fit(X, y)
     with pytest.raises((ValueError, TypeError), match="cascade"):
         ElasticFeatureClassifier(64, cascade=cascade).partial_fit(X, y, classes=[0, 1, 2])
+
+
+def test_all_groups_with_their_penalties_are_the_whole_model(rng):
+    """Where there are no parts, fitting again changes nothing."""
+    X, y = bumps(rng, 270)
+    Y = np.where(y[:, None] == np.arange(3), 1.0, -1.0)
+    cases = Cases(SeriesCollection.of(X), Y, rng.uniform(0.5, 2, 270))
+    features = warplearn.ElasticFeatures(320, random_state=0).fit(X)
+    basis, total = Basis.of([features], cases), Total.of(cases)
+    ref = finish(basis, total, np.array([1e-3, 1e-2, 1e-1, 1.0]))
+    got = finish_again(basis, total, ref)
+    assert [term.alpha for term in got.terms] == [term.alpha for term in ref.terms]
+    assert got.coef == pytest.approx(ref.coef, abs=1e-5 * np.abs(ref.coef).max())
+    assert got.loo == pytest.approx(ref.loo, abs=1e-4)

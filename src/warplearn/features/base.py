@@ -240,9 +240,8 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
             raise ValueError(
                 f"X must have at least two series of positive weight, got n_samples={total.n_cases}"
             )
-        alphas, slack = self._checked_alphas(), self._slack
-        solution = finish(basis, total, alphas, slack)
-        self.stages_ = fit_stages(basis, total, solution, alphas, slack, stages)
+        solution = finish(basis, total, self._checked_alphas(), self._slack)
+        self.stages_ = fit_stages(basis, total, solution, stages)
         self.families_ = [term.name for term in solution.terms]
         self.factors_ = np.array([term.factor for term in solution.terms])
         self.alphas_ = np.array([term.alpha / len(term.columns) for term in solution.terms])

@@ -25,7 +25,7 @@ from warplearn._kernels.simd.threads import blas_threads
 from warplearn.features.reduction import Basis, Total, select
 from warplearn.features.representations import Array
 from warplearn.features.sliding import SlidingFeatures
-from warplearn.features.solution import Solution, finish
+from warplearn.features.solution import Solution, finish_again
 from warplearn.series.chunks import CHUNK_BYTES
 from warplearn.series.collection import SeriesCollection
 
@@ -76,19 +76,12 @@ def _margin_deviation(loo: Array, of_all: Array, weights: Array) -> float:
     return float(np.sqrt(np.average((a - b - (c - d)) ** 2, weights=weights)))
 
 
-def fit_stages(
-    basis: Basis,
-    total: Total,
-    whole: Solution,
-    alphas: Array,
-    slack: float,
-    shares: Sequence[float],
-) -> list[Stage]:
+def fit_stages(basis: Basis, total: Total, whole: Solution, shares: Sequence[float]) -> list[Stage]:
     """Stages that have some shares of the filters and shapelets.
 
     Parameters
     ----------
-    basis, total, alphas, slack
+    basis, total
         As for `finish`.
     whole : Solution
         What `finish` returned.
@@ -101,7 +94,7 @@ def fit_stages(
         few = GROUP * len(groups) < _LEAST or (stages and len(groups) == len(stages[-1].groups))
         if few or len(groups) == basis.first_groups[-1]:
             continue
-        own = finish(*select(basis, total, groups), alphas, slack, with_parts=False)
+        own = finish_again(*select(basis, total, groups), whole)
         deviation = _margin_deviation(own.loo, whole.loo, total.sample.weights)
         threshold = DEVIATIONS * (1 + _FEW / total.n_cases) * deviation
         stages.append(Stage(groups, own.coef, own.intercept, threshold))

@@ -23,7 +23,7 @@ their condition number, so leverages are computed from it in float32.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.linalg import LinAlgError
@@ -39,6 +39,9 @@ _SMALL = 256  # equations, for which all penalties are tried: their errors may h
 _PROBES = 64  # random vectors for a slope
 _STEPS_DOWN = 2  # penalties below the best that are tried with more equations
 _EQUAL_FACTORS_PENALTY = 1 / 120  # for each regression, relative to the sum of squared targets
+
+
+Result = TypeVar("Result")
 
 
 class RidgeFit(NamedTuple):
@@ -330,9 +333,20 @@ def solve(
 
 def solve_once(system: System, alpha: float) -> Array:
     """Coefficients with a given penalty, or with the next larger one that rounding errors allow."""
+    return system.coef(_with_penalty(system.solution, alpha)[0])
+
+
+def solve_with(system: System, alpha: float) -> RidgeFit:
+    """The same with leave-one-out residuals."""
+    fit, alpha = _with_penalty(system.attempt, alpha)
+    return RidgeFit(system.coef(fit.solution), alpha, fit.loo)
+
+
+def _with_penalty(function: Callable[[float], Result], alpha: float) -> tuple[Result, float]:
+    """What a function gives for a penalty, or the next larger one that it can do with."""
     while np.isfinite(alpha):
         try:
-            return system.coef(system.solution(alpha))
+            return function(alpha), alpha
         except LinAlgError:
             alpha *= 10
     raise ValueError("X must have finite features")

@@ -38,6 +38,7 @@ from warplearn.features.ridge import (
     few_cases,
     solve,
     solve_once,
+    solve_with,
 )
 from warplearn.features.sliding import Kind
 from warplearn.series.numbers import unit_of
@@ -60,6 +61,8 @@ class Term(NamedTuple):
         Which of those of the family they are.
     factor, alpha : float
         Its factor and its penalty.
+    whole : bool, default=False
+        Whether these are all features of the family.
     """
 
     name: str
@@ -67,6 +70,7 @@ class Term(NamedTuple):
     columns: NDArray[np.int64]
     factor: float
     alpha: float
+    whole: bool = False
 
 
 class Solution(NamedTuple):
@@ -151,6 +155,15 @@ class Problem:
         """The equations of the size of the cases, for some standardized features."""
         return FewCases(features[:, columns], self.targets, self.sample.weights)
 
+    def sum_of(self, terms: list[Term], fits: list[RidgeFit]) -> Solution:
+        """The sum of regressions, with the factors that suit their leave-one-out predictions."""
+        predictions = np.stack([self.targets - fit.loo for fit in fits], axis=-1)
+        factors = combine_factors(predictions, self.targets, self.sample.weights)
+        for index, (factor, fit) in enumerate(zip(factors.tolist(), fits, strict=True)):
+            terms[index] = term = terms[index]._replace(factor=factor)
+            self.scaled[term.family][term.columns] += factor * fit.coef
+        return self.solution(terms, self.unit * (self.mean + predictions @ factors))
+
     def solution(self, terms: list[Term], loo: Array) -> Solution:
         """The sum of the regressions, whose coefficients are in `scaled`."""
         basis, unit = self.basis, self.unit
@@ -168,10 +181,10 @@ class Problem:
         return Solution(unit * coef, unit * intercept, unit**2 * importances, terms, loo)
 
 
-def finish(
-    basis: Basis, total: Total, alphas: Array, slack: float = 0.0, *, with_parts: bool = True
-) -> Solution:
+def finish(basis: Basis, total: Total, alphas: Array, slack: float = 0.0) -> Solution:
     """Fit a ridge regression to each family of features, and add them up.
+
+    With few cases there are further ones for parts of families.
 
     Parameters
     ----------
@@ -181,11 +194,8 @@ def finish(
         Penalties to choose from, relative to the number of features.
     slack : float, default=0
         As for `solve`.
-    with_parts : bool, default=True
-        Whether few cases also have regressions on parts of families.
     """
     problem = Problem(basis, total)
-    with_parts = with_parts and problem.has_few_cases
     targets, weights = problem.targets, problem.sample.weights
     terms: list[Term] = []
     fits: list[RidgeFit] = []
@@ -197,18 +207,36 @@ def finish(
         system, least = (many, 0.0) if many else (few_cases(features, targets, weights), slack)
         fits.append(solve(system, alphas * n_features, guess, least))
         guesses[like] = fits[-1].alpha
-        terms.append(Term(str(family.kind), place, np.arange(n_features), 1.0, fits[-1].alpha))
-        for name, columns in _parts(basis, family) if with_parts else ():
+        columns = np.arange(n_features)
+        terms.append(Term(str(family.kind), place, columns, 1.0, fits[-1].alpha, True))
+        for name, columns in _parts(basis, family) if problem.has_few_cases else ():
             part = few_cases(features[:, columns], targets, weights)
             fits.append(solve(part, alphas * len(columns), None, slack))
             name = f"{family.kind}, {name}"
             terms.append(Term(name, place, columns, 1.0, fits[-1].alpha))
-    predictions = np.stack([targets - fit.loo for fit in fits], axis=-1)
-    factors = combine_factors(predictions, targets, weights)
-    for index, (factor, fit) in enumerate(zip(factors.tolist(), fits, strict=True)):
-        terms[index] = term = terms[index]._replace(factor=factor)
-        problem.scaled[term.family][term.columns] += factor * fit.coef
-    return problem.solution(terms, problem.unit * (problem.mean + predictions @ factors))
+    return problem.sum_of(terms, fits)
+
+
+def finish_again(basis: Basis, total: Total, solution: Solution) -> Solution:
+    """The same with fewer groups of all families, and the penalties that all groups had.
+
+    There are no regressions on parts of families.
+
+    Parameters
+    ----------
+    basis, total
+        As for `finish`, what `select` gave.
+    solution : Solution
+        What `finish` returned for all groups.
+    """
+    problem, fits, terms = Problem(basis, total), [], []
+    wholes = [term for term in solution.terms if term.whole]
+    for place, (family, features, many) in enumerate(problem.families()):
+        columns = np.arange(features.shape[1])
+        alpha = wholes[place].alpha * len(columns) / len(wholes[place].columns)
+        fits.append(solve_with(many or problem.few(features, columns), alpha))
+        terms.append(Term(str(family.kind), place, columns, 1.0, fits[-1].alpha, True))
+    return problem.sum_of(terms, fits)
 
 
 def reduced(basis: Basis, total: Total, solution: Solution, share: float) -> tuple[Basis, Solution]:
