@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -242,7 +244,9 @@ class ElasticGridSearchCV(GridSearchCV):
         candidate = clone(self.estimator).set_params(**params)
         if candidate.random_state is None:
             candidate.set_params(random_state=self._seed)
-        return [clone(candidate) for _ in range(count)]
+        # A clone takes long; copies share their parameters, of which a fit changes generators only.
+        duplicate = copy if isinstance(candidate.random_state, Integral) else clone
+        return [duplicate(candidate) for _ in range(count)]
 
     def _results(
         self,

@@ -32,9 +32,9 @@ def train_together(
     With `starts`, each begins at given weights instead of random ones.
     """
     starts = [None] * len(estimators) if starts is None else starts
-    started: dict[int, Any] = {}
+    shared = np.random.RandomState()
     plans = [
-        estimator.plan(data, _generator(estimator.random_state, started), start)
+        estimator.plan(data, _generator(estimator.random_state, shared), start)
         for estimator, data, start in zip(estimators, sets, starts, strict=True)
     ]
     solutions = train(plans, n_jobs=n_jobs, verbose=verbose) if plans else []
@@ -42,16 +42,12 @@ def train_together(
         estimator.adopt(plan, own)
 
 
-def _generator(seed: Any, started: dict[int, Any]) -> np.random.RandomState:
-    """As `check_random_state`; seeding takes long, so equal seeds start one generator again."""
+def _generator(seed: Any, shared: np.random.RandomState) -> np.random.RandomState:
+    """As `check_random_state`; to make a generator takes long, so integers seed a shared one."""
     if not isinstance(seed, Integral):
         return check_random_state(seed)
-    if seed not in started:
-        generator = check_random_state(seed)
-        started[int(seed)] = generator, generator.get_state(legacy=False)
-    generator, state = started[int(seed)]
-    generator.set_state(state)
-    return generator
+    shared.seed(int(seed))
+    return shared
 
 
 def scores_together(

@@ -30,7 +30,15 @@ from warplearn._kernels.drivers.banks import (
 )
 from warplearn._kernels.drivers.components import model_slopes, rate_at, with_parameters
 from warplearn._kernels.drivers.judging import RUNNING, Progress, add_losses, judge
-from warplearn._kernels.drivers.weights import blend, fold, penalties, project, shrink, unit_of
+from warplearn._kernels.drivers.weights import (
+    blend,
+    fold,
+    keep,
+    penalties,
+    project,
+    shrink,
+    unit_of,
+)
 from warplearn._kernels.simd.arrays import empty, fill, zeros
 from warplearn._kernels.simd.compiling import entry, inlined, inner, parallel_entry
 from warplearn._kernels.simd.constants import value_of, when
@@ -144,15 +152,14 @@ class _Outputs(NamedTuple):
 
 
 class _Lanes(NamedTuple):
-    """For each lane a factor of the gradient, scratch, an amount to shrink by, a share to blend by.
+    """For each lane a factor of the gradient, scratch, and an amount to shrink by.
 
-    The first two have the dtype of the weights, the others double precision.
+    The first two have the dtype of the weights, the last double precision.
     """
 
     factors: Any
     scratch: Any
     amounts: Any
-    shares: Any
 
 
 class _Verdict(NamedTuple):
@@ -347,9 +354,8 @@ def _average(plan, weights, lanes, in_mean):
         weights.mean,
         weights.mean_bias,
     )
-    fill(lanes.shares, 1.0 / in_mean)
     for block in range(len(matrices)):
-        blend(plan.lanes, lanes.shares, matrices[block], mean[block], lanes.scratch)
+        blend(plan.lanes, 1.0 / in_mean, matrices[block], mean[block])
     for unit in range(len(bias)):
         mean_bias[unit] += (bias[unit] - mean_bias[unit]) / in_mean
 
@@ -396,11 +402,11 @@ def _add_penalties(plan, penalty, models, judged, risks, scratch):
 @inner
 def _keep_best(plan, models, judged, bias, weights, better, lanes):
     """Keep the parameters of the models that are at their best."""
-    size, units, best_bias, shares = (
+    size, units, best_bias, bounds = (
         models.size,
         models.n_models * models.size,
         weights.best_bias,
-        lanes.shares,
+        lanes.scratch,
     )
     for unit in range(units):
         if better[unit // size]:
@@ -409,10 +415,11 @@ def _keep_best(plan, models, judged, bias, weights, better, lanes):
         copies = False
         for lane in range(value_of(plan.lanes)):
             unit = unit_of(plan.lone, plan.lanes, block, lane)
-            shares[lane] = 1.0 if unit < units and better[unit // size] else 0.0
-            copies = copies or shares[lane] > 0.0
+            chosen = unit < units and better[unit // size]
+            bounds[lane] = np.inf if chosen else -np.inf
+            copies = copies or chosen
         if copies:
-            blend(plan.lanes, shares, judged[block], weights.best[block], lanes.scratch)
+            keep(plan.lanes, bounds, judged[block], weights.best[block])
 
 
 @inner
@@ -438,7 +445,6 @@ def _train_task(
     lanes = _Lanes(
         empty(count, matrices),
         empty(count, matrices),
-        zeros(count, np.float64),
         zeros(count, np.float64),
     )
     outputs = _Outputs(

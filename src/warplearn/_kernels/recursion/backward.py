@@ -1,7 +1,7 @@
 """Active paths: the way back through the grids of a block, and what is gathered along it.
 
-The sweep walks the rows from the last to the first and carries, for each column, the set of lanes
-whose path passes there (see `steps`).  One visit serves all lanes that share a cell,
+The sweep walks the rows from the last to the first, two at once, and carries, for each column, the
+set of lanes whose path passes there (see `steps`).  One visit serves all lanes that share a cell,
 and columns that no path touches are never looked at.
 """
 
@@ -16,6 +16,7 @@ from warplearn._kernels.recursion.local import gradient
 from warplearn._kernels.recursion.steps import bit_of, lanes_in, set_above, set_diagonal, step_at
 from warplearn._kernels.simd.compiling import inlined, inner
 from warplearn._kernels.simd.constants import ZERO, Static, constants, value_of
+from warplearn._kernels.simd.numbers import lesser
 from warplearn._kernels.simd.vector import (
     add_to_matrix,
     add_to_series,
@@ -131,12 +132,15 @@ def _prepare(config, like, trace, hull, m, longest):
 
 
 @inlined
-def _ending(like, count, last_rows, i):
+def _ending(like, count, ends, i):
     """The set of lanes whose paths end in row i."""
-    ending = ZERO
-    for lane in range(count):
-        if int(last_rows[lane]) == i:
-            ending |= bit_of(like, lane)
+    ending, last_rows = ZERO, ends.last_rows
+    if ends.shortest <= i + 1 <= ends.longest:
+        if ends.shortest == ends.longest:
+            return ~ZERO
+        for lane in range(count):
+            if int(last_rows[lane]) == i:
+                ending |= bit_of(like, lane)
     return ending
 
 
@@ -148,6 +152,26 @@ def _not_zero(like, count, factors):
         if factors[lane] != 0:
             chosen |= bit_of(like, lane)
     return chosen
+
+
+@inlined
+def _leave(like, steps, cell, here):
+    """Where lanes of the set `here` leave a cell: to the left, straight up, or diagonally."""
+    above, diagonal = step_at(like, steps, cell)
+    up = here & above
+    straight = up & ~diagonal
+    return here ^ up, straight, up ^ straight
+
+
+@inlined
+def _list(wanted, cells, count, i, j, here):
+    """List cell (i, j), if cells are wanted and a path passes there; returns how many there are."""
+    if value_of(wanted.cells) and here:
+        cells[count, 0] = i
+        cells[count, 1] = j
+        cells[count, 2] = here
+        count += 1
+    return count
 
 
 @inner
@@ -169,7 +193,7 @@ def backward(config, wanted, cost, operands, ends, limits, trace, upstream, grad
     The number of cells listed.
     """
     # Arrays are taken out of their tuples before the loops, which would count references to them.
-    lanes, m, last_rows, longest = config.lanes, operands.m, ends.last_rows, ends.longest
+    lanes, m, longest = config.lanes, operands.m, ends.longest
     d = value_of(config.channels)
     steps, marks, cells, hull = trace.steps, trace.marks, trace.cells, limits.hull
     factor = load(lanes, upstream, 0)
@@ -177,32 +201,36 @@ def backward(config, wanted, cost, operands, ends, limits, trace, upstream, grad
     if not chosen:
         return 0
     _prepare(config, factor, trace, hull, m, longest)
-    count = 0
-    low, high = m, -1  # columns that hold marks of the row at hand
-    for i in range(longest - 1, -1, -1):
-        arrived = ZERO  # lanes that start in this row, or come from the cell to the right
-        if i + 1 >= ends.shortest:
-            arrived = chosen & _ending(factor, value_of(lanes), last_rows, i)
-            if arrived:
-                high = m - 1
-        crossed = ZERO  # lanes that left the cell to the right diagonally
-        start = steps_of(config, hull, m, i)
+    count = ZERO
+    low, high = m, -1  # columns that hold marks of the rows at hand
+    # Rows i and i - 1.  Of an odd number of rows the last is the second of a pair whose first does
+    # not exist: no lane is there, and nothing is added to the cells that stand in for it.
+    for i in range((longest - 1) | 1, 0, -2):
+        below = lesser(i, longest - 1)
+        # Lanes that start here, or come from the cell to the right.
+        arrived = chosen & _ending(factor, value_of(lanes), ends, i)
+        arrived_above = chosen & _ending(factor, value_of(lanes), ends, i - 1)
+        if arrived | arrived_above:
+            high = m - 1
+        crossed, crossed_above = ZERO, ZERO  # lanes that left the cell to the right diagonally
+        start, start_above = steps_of(config, hull, m, i), steps_of(config, hull, m, i - 1)
         # Loaded here: the compiler cannot tell that gradients are not written to the series.
-        first = series_at(config.role, lanes, operands.x, operands.x_start + i * d)
+        first = series_at(config.role, lanes, operands.x, operands.x_start + below * d)
+        first_above = series_at(config.role, lanes, operands.x, operands.x_start + (i - 1) * d)
         j = high
-        while j >= low or arrived | crossed:
+        while j >= low or arrived | crossed | arrived_above | crossed_above:
             column = np.uint64(j)  # unsigned, no index counts from the end
             here = marks[column] | arrived
-            above, diagonal = step_at(factor, steps, start + j)
-            marks[column] = crossed | (here & (above & ~diagonal))
-            arrived = here & ~above
-            crossed = here & (above & diagonal)
-            if value_of(wanted.cells) and here:
-                cells[count, 0] = i
-                cells[count, 1] = j
-                cells[count, 2] = here
-                count += 1
-            _gather(config, wanted, cost, operands, gradients, first, i, j, here, factor)
+            arrived, straight, crossing = _leave(factor, steps, start + j, here)
+            count = _list(wanted, cells, count, i, j, here)
+            _gather(config, wanted, cost, operands, gradients, first, below, j, here, factor)
+            here = straight | crossed | arrived_above
+            crossed = crossing
+            arrived_above, straight, crossing = _leave(factor, steps, start_above + j, here)
+            count = _list(wanted, cells, count, i - 1, j, here)
+            _gather(config, wanted, cost, operands, gradients, first_above, i - 1, j, here, factor)
+            marks[column] = straight | crossed_above
+            crossed_above = crossing
             j -= 1
         # The sweep ends in a column from which lanes go straight up.
         low = j + 1

@@ -116,7 +116,11 @@ def _integer_at(context, builder, array_type, array, offset, bits):
 
 @intrinsic
 def step_at(typingctx, like, steps, cell):
-    """The lanes that come to a cell from the row above; and those for which this is diagonal."""
+    """The lanes that come to a cell from the row above; and those for which this is diagonal.
+
+    Only the bits of lanes have a meaning, so these are for `&` with a set; of a packed step, others
+    are set, too.
+    """
 
     def codegen(context, builder, sig, args):
         _, array, index = args
@@ -127,8 +131,7 @@ def step_at(typingctx, like, steps, cell):
         if count:
             word = builder.load(address, align=1)
             word = builder.zext(word, _INT64) if size < 8 else word
-            own = _INT64(_all_bits(like))
-            sets = [builder.and_(builder.lshr(word, _INT64(at)), own) for at in (0, 8)]
+            sets = [builder.lshr(word, _INT64(at)) for at in (0, 8)]
         else:
             integer = ir.IntType(like.lanes)
             address = builder.bitcast(address, integer.as_pointer())
