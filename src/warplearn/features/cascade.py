@@ -24,7 +24,7 @@ from warplearn._kernels.drivers.windows import Matrices
 from warplearn._kernels.simd.threads import blas_threads
 from warplearn.features.reduction import Basis, Total, select
 from warplearn.features.representations import Array
-from warplearn.features.sliding import SlidingFeatures
+from warplearn.features.sliding import SlidingFeatures, Standardized
 from warplearn.features.solution import Solution, finish_again
 from warplearn.series.chunks import CHUNK_BYTES
 from warplearn.series.collection import SeriesCollection
@@ -86,7 +86,8 @@ def fit_stages(basis: Basis, total: Total, whole: Solution, shares: Sequence[flo
     whole : Solution
         What `finish` returned.
     shares : sequence of float
-        Ascending.  Stages that would be very small, or no smaller than the next, are left out.
+        Ascending.  Stages that would be very small, have no more groups than the one before, or all
+        groups, are left out.
     """
     stages: list[Stage] = []
     for share in shares:
@@ -204,24 +205,28 @@ class Predictor:
     def _of_block(self, X: SeriesCollection) -> Array:
         standardized = [each.standardized(X) for each in self._transformers]
         sums = np.tile(self._intercepts, (len(X), 1, 1))  # (cases, stages, targets)
-        decided, left = np.empty_like(sums[:, 0]), np.arange(len(X))
+        decided, left, n_targets = np.empty_like(sums[:, 0]), np.arange(len(X)), sums.shape[2]
         for at, threshold in enumerate(self._thresholds):
             if not len(left):
                 break
             parts = self._step(at)
             size = _block_size(parts)
-            for some in (left[i : i + size] for i in range(0, len(left), size)):
+            for start in range(0, len(left), size):
+                some = left[start : start + size]
                 for part in parts:
                     series = standardized[part.transformer].take(some)
-                    features = self._transformers[part.transformer].pooled(series, part.sweeps)
-                    for rows in (slice(i, i + _ROWS) for i in range(0, len(some), _ROWS)):
-                        # In float64, the result does not depend on the other series.
-                        added = features[rows].astype(np.float64) @ part.coef
-                        sums[some[rows], at:] += added.reshape(len(added), -1, sums.shape[2])
+                    sums[some, at:] += self._added(part, series).reshape(len(some), -1, n_targets)
             clear = ~(_margins(sums[left, at]) <= threshold)
             decided[left[clear]] = sums[left[clear], at]
             left = left[~clear]
         return decided
+
+    def _added(self, part: Part, series: Standardized) -> Array:
+        """What the groups of a part add to this stage and all later ones, for some series."""
+        features = self._transformers[part.transformer].pooled(series, part.sweeps)
+        # In float64 and a few series at a time, the result does not depend on the other series.
+        rows = (features[i : i + _ROWS] for i in range(0, len(features), _ROWS))
+        return np.concatenate([some.astype(np.float64) @ part.coef for some in rows])
 
 
 def _block_size(parts: list[Part]) -> int:
