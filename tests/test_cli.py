@@ -612,7 +612,7 @@ def test_demo(tmp_path):
         ("elastic linear", "ElasticLogisticRegression")
     }
     again = run("demo", "-o", tmp_path / "demo.html")  # all is there already
-    assert re.search(r"elastic features +0\.\d % +\d+ kB", again.stdout), again.stdout
+    assert re.search(r"elastic features +0\.\d % +[\d,]+ kB", again.stdout), again.stdout
     assert "samples" in again.stdout
     assert "elastic linear on ItalyPowerDemand" in " ".join(again.stdout.split())
 
