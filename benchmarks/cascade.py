@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
-from benchmarks.data import read_set
+from benchmarks.data import some_training_series
 from benchmarks.features import sets_with
 from benchmarks.measure import describe_machine
 from warplearn import ElasticFeatureClassifier, SeriesCollection
@@ -28,15 +28,6 @@ TRIED = (2.0, 3.0, 4.0, 5.0)
 MOST = 240  # series of a training file that are used
 FOLDS = 3
 COPIES = 300  # series, many of them the same
-
-
-def _series(name: str, seed: int) -> tuple[SeriesCollection, np.ndarray]:
-    """Some series of the training file, of classes that have enough of them."""
-    X, y = read_set(name, "TRAIN")
-    kept = np.sort(np.random.RandomState(seed).permutation(len(y))[:MOST])
-    labels, counts = np.unique(y[kept], return_counts=True)
-    kept = kept[np.isin(y[kept], labels[counts >= FOLDS])]
-    return SeriesCollection.of(X)[kept], y[kept]
 
 
 def _timed_predict(model: Any, X: SeriesCollection) -> tuple[np.ndarray, float]:
@@ -75,7 +66,7 @@ def main(arguments: list[str]) -> None:
     print(describe_machine())
     table = []
     for name in options.datasets or sets_with("TRAIN"):
-        X, y = _series(name, options.seed)
+        X, y = some_training_series(name, options.seed, MOST, FOLDS)
         if len(y) < 2 * FOLDS:
             continue
         folds = StratifiedKFold(FOLDS, shuffle=True, random_state=options.seed).split(y, y)

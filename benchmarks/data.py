@@ -42,3 +42,14 @@ def gunpoint() -> tuple[SeriesCollection, np.ndarray]:
         X, y = bumps(50, 150)
         return SeriesCollection.of(X), y
     return SeriesCollection.of(np.asarray(X, np.float32)), np.where(labels == labels[0], 1.0, -1.0)
+
+
+def some_training_series(
+    name: str, seed: int, most: int, folds: int
+) -> tuple[SeriesCollection, np.ndarray]:
+    """At most so many series of the training file, of classes that have enough of them."""
+    X, y = read_set(name, "TRAIN")
+    kept = np.sort(np.random.RandomState(seed).permutation(len(y))[:most])
+    labels, counts = np.unique(y[kept], return_counts=True)
+    kept = kept[np.isin(y[kept], labels[counts >= folds])]
+    return SeriesCollection.of(X)[kept], np.unique(y[kept], return_inverse=True)[1]

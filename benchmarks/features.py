@@ -202,7 +202,7 @@ def _verdicts(names: list[str], rows: list[dict[str, Any]]) -> None:
         print(f"  and equalled on {(ours == neighbour)[:, 0].sum()}")
     if (rocket := column("ROCKET")) is not None:
         at_least("defaults: times faster than ROCKET", rocket[:, 1].sum() / ours[:, 1].sum(), 10)
-        at_least("  on the set where it is least", (rocket / ours)[:, 1].min(), 3)
+        at_least("  on the set where it is least", (rocket / ours)[:, 1].min(), 1)
         if one is not None:
             ratio = rocket[:, 1].sum() / one[:, 1].sum()
             at_least("m = 1, 10,000 filters: times faster than ROCKET", ratio, 8)
@@ -212,7 +212,7 @@ def _verdicts(names: list[str], rows: list[dict[str, Any]]) -> None:
 # Choice of the defaults
 
 
-def _elastic(n_filters: int = 8000, **settings: Any) -> Callable[[int], Any]:
+def _elastic(n_filters: int | None = None, **settings: Any) -> Callable[[int], Any]:
     return lambda seed: ElasticFeatureClassifier(n_filters, random_state=seed, n_jobs=1, **settings)
 
 

@@ -23,16 +23,20 @@ from warplearn import (
 )
 from warplearn._kernels.drivers import windows
 from warplearn.base import SHORTER_SERIES_ARE_VALID
-from warplearn.features import solution
+from warplearn.features import base, solution
+from warplearn.features.invariance import Variants
 from warplearn.features.ridge import (
     FewCases,
     ManyCases,
+    Rows,
     Standards,
     VeryFewCases,
     combine_factors,
     descend,
     solve,
+    solve_few,
 )
+from warplearn.features.solution import standardize
 
 ALL = ("share", "max", "wins", "losses")
 
@@ -252,9 +256,9 @@ def test_n_jobs_limits_the_threads_of_linear_algebra(rng, monkeypatch):
 
     def spy(*args):
         seen.append(blas_threads())
-        return solve(*args)
+        return solve_few(*args)
 
-    monkeypatch.setattr(solution, "solve", spy)
+    monkeypatch.setattr(solution, "solve_few", spy)
     X, y = walks(rng, (9, 30)), np.arange(9) % 2
     with threadpool_limits(2, user_api="blas"):
         before = blas_threads()
@@ -369,9 +373,9 @@ def systems(F, Y, weights):
     gram = np.asfortranarray(exact.T @ (weights[:, None] * exact))
     products = exact.T @ (weights[:, None] * targets)
     return (
-        FewCases(Z, targets, weights),
+        FewCases(Rows.of(Z, weights), targets, weights),
         ManyCases(gram, products, Z, targets, weights, weights.sum()),
-        VeryFewCases(Z, targets, weights),
+        VeryFewCases(Rows.of(Z, weights), targets, weights),
     )
 
 
@@ -390,6 +394,82 @@ def test_ridge_is_that_of_sklearn(rng, shape, form):
     assert got.coef.T == pytest.approx(ref.coef_, abs=2e-6)
     one = Ridge(got.alpha).fit(Z[1:], Y[1:], weights[1:])
     assert Y[0] - got.loo[0] == pytest.approx(one.predict(Z[:1])[0], abs=1e-5)
+
+
+def changed_systems(rng, n_changes, strength):
+    """Features, changes of them, targets, weights; and equations with a penalty on the changes."""
+    F, D = rng.normal(size=(30, 50)), rng.normal(size=(n_changes, 50)).astype(np.float32)
+    Y, weights = F[:, :2] + rng.normal(size=(30, 2)), rng.uniform(0.5, 2, 30)
+    Z, targets = standardized(F, weights), Y - np.average(Y, axis=0, weights=weights)
+    # In two pieces, whose products add up.
+    halves = [Rows.of(Z[:, some], weights, D[:, some]) for some in (slice(20), slice(20, None))]
+    rows = Rows.joined(halves)
+    kinds = (FewCases, VeryFewCases)
+    return Z, D, targets, weights, [kind(rows, targets, weights, strength) for kind in kinds]
+
+
+@pytest.mark.parametrize("kind", [0, 1])
+@pytest.mark.parametrize("n_changes", [5, 60])
+def test_changes_that_do_not_matter_are_penalized(rng, kind, n_changes):
+    """Coefficients and leave-one-out predictions are those of the normal equations."""
+    alpha, strength = 3.0, 2.0
+    Z, D, targets, weights, systems = changed_systems(rng, n_changes, strength)
+    got = systems[kind].attempt(alpha)
+    relative = strength * n_changes / (D.astype(float) ** 2).sum()
+    penalty = alpha * (np.eye(50) + relative * D.T.astype(float) @ D)
+
+    def solved(Z, T, w):
+        Z, T = Z - np.average(Z, axis=0, weights=w), T - np.average(T, axis=0, weights=w)
+        return np.linalg.solve(Z.T @ (w[:, None] * Z) + penalty, Z.T @ (w[:, None] * T))
+
+    ref = solved(Z.astype(float), targets, weights)
+    assert systems[kind].coef(got.solution) == pytest.approx(ref, abs=1e-5)
+    assert systems[kind].coef(systems[kind].solution(alpha)) == pytest.approx(ref, abs=1e-5)
+    plain = FewCases(Rows.of(Z, weights), targets, weights)
+    ratio = np.linalg.norm(D @ ref) / np.linalg.norm(D @ plain.coef(plain.solution(alpha)))
+    assert ratio < 0.9  # predictions change less
+    others = Z[1:].astype(float), targets[1:], weights[1:]
+    one = solved(*others)
+    mean, level = (np.average(each, axis=0, weights=weights[1:]) for each in others[:2])
+    assert targets[0] - got.loo[0] == pytest.approx(level + (Z[0] - mean) @ one, abs=1e-4)
+
+
+def test_changes_are_penalized_if_that_is_better(rng):
+    """A feature that changes is worth little if there is another, and all if there is none."""
+    x, noise = rng.normal(size=(40, 1)), rng.normal(size=(40, 1))
+    weights, alphas = np.ones(40), np.array([1.0])
+
+    def strength(matters, other):
+        F, target = np.hstack([matters, other]), x - x.mean()
+        changes = np.zeros((20, 2), np.float32)
+        changes[:, 0] = rng.normal(size=20)  # of the first feature
+        rows = Rows.of(standardized(F, weights), weights, changes)
+        return solve_few(rows, target, weights, alphas, strengths=(0.0, 2.0))[1]
+
+    assert strength(x, noise) == 0
+    assert strength(noise, x) > 0
+
+
+def test_changes_are_those_of_the_features_of_variants(rng):
+    X, _ = bumps(rng, 100)
+    series = SeriesCollection.of(X)
+    assert len(Variants.of(SeriesCollection.of(np.tile(X, (2, 1)))).sources) == 256  # at most
+    variants = Variants.of(series)
+    assert len(variants.sources) == len(variants.series) == 200
+    assert np.bincount(variants.sources).tolist() == [2] * 100
+    again = Variants.of(series)
+    assert np.array_equal(again.series.values, variants.series.values)
+    for varied, source in zip(variants.series.values, variants.sources, strict=True):
+        assert np.isin(varied, series.values[source]).all()  # moved by whole steps
+    moved = np.abs(variants.series.values - series.values[variants.sources])
+    assert 0.02 < moved.mean() < 0.4
+    features = ElasticFeatures(64, random_state=0).fit(X)
+    F, G = features.transform(X), features.transform(variants.series)
+    weights, Z = rng.uniform(0.5, 2, 100), F.copy()
+    standards = standardize(Z, np.zeros((100, 1)), weights)
+    got = variants.changes(G.copy(), Z, standards, weights)
+    ref = (G - F[variants.sources]) / standards.scale * np.sqrt(weights[variants.sources])[:, None]
+    assert got == pytest.approx(ref, abs=1e-4)
 
 
 def test_penalties_that_are_too_small(rng):
@@ -453,6 +533,39 @@ def test_a_smaller_penalty_is_good_enough(rng, size, steps):
     assert solve(system, alphas, slack=0.5).alpha < alphas[best]
 
 
+def test_few_series_have_more_filters_by_default(rng, monkeypatch):
+    for name, value in {"_FEW": 20, "_FILTERS": 32, "_FILTERS_FOR_FEW": 64}.items():
+        monkeypatch.setattr(base, name, value)
+    X, y = bumps(rng, 21)
+
+    def count(model):
+        return model.features_.n_filters_
+
+    assert count(ElasticFeatureClassifier(random_state=0).fit(X[:20], y[:20])) == 64
+    assert count(ElasticFeatureClassifier(random_state=0).fit(X, y)) == 32
+    assert count(ElasticFeatureRegressor(random_state=0).fit(X[:20], y[:20])) == 64
+    assert count(ElasticFeatureClassifier(48, random_state=0).fit(X[:20], y[:20])) == 48
+    weights = np.r_[np.ones(20), 0]  # series that do not count are not counted
+    assert count(ElasticFeatureClassifier(random_state=0).fit(X, y, weights)) == 64
+    # More series may come.
+    assert count(ElasticFeatureClassifier(random_state=0).partial_fit(X[:20], y[:20], [0, 1])) == 32
+
+
+def test_features_that_hardly_differ_have_little_influence(rng):
+    """A share that is 0 for all training series but one may be anything for others."""
+    F = np.hstack([rng.uniform(size=(30, 20)), np.zeros((30, 1))])
+    F[0, -1] = 1e-5
+    Y, weights, other = F[:, :1] - 0.5, np.ones(30), np.r_[F[5, :-1], 0.5]
+    predicted = {}
+    for least in (0.0, ElasticFeatures.least_scale):
+        Z = F.astype(np.float32)
+        standards = standardize(Z, Y, weights, least)
+        fit = solve(FewCases(Rows.of(Z, weights), Y - Y.mean(), weights), np.array([1.0]))
+        predicted[least] = Y.mean() + (other - standards.mean) / standards.scale @ fit.coef[:, 0]
+    assert abs(predicted[0.0]) > 100
+    assert abs(predicted[ElasticFeatures.least_scale]) < 2
+
+
 def test_parts_of_families_are_weighed_where_series_are_few(rng):
     X, y = bumps(rng, 257)
     few = ElasticFeatureClassifier(400, random_state=0).fit(X[:256], y[:256])
@@ -483,7 +596,8 @@ def test_factors_are_a_ridge_regression(rng):
     assert combine_factors(-9 * predictions[..., :1], predictions[..., 0], weights).tolist() == [1]
 
 
-def test_classifier_is_a_sum_of_ridge_regressions(rng):
+def test_classifier_is_a_sum_of_ridge_regressions(rng, monkeypatch):
+    monkeypatch.setattr(solution, "_STRENGTHS", (0.0,))  # has tests of its own
     X, y = bumps(rng, 40, classes=3)
     weights = rng.uniform(0.5, 2, 40)
     names = ("raw", "smooth", "differences")

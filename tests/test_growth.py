@@ -20,7 +20,7 @@ from warplearn.features.reduction import (
     reduce,
     sampled,
 )
-from warplearn.features.ridge import few_cases, solve
+from warplearn.features.ridge import Rows, few_cases, solve
 from warplearn.features.solution import Everything, finish, many_cases, standardize
 
 ALPHAS = np.array(base.DEFAULT_ALPHAS)
@@ -91,7 +91,7 @@ def test_both_ways_to_solve_agree(rng, count):
     for features in basis.of_families(cases.series):
         standardized = features.copy()
         standards = standardize(standardized, targets, cases.weights)
-        few = few_cases(standardized, targets, cases.weights)
+        few = few_cases(Rows.of(standardized, cases.weights), targets, cases.weights)
         many, same = many_cases(features.copy(), cases, None, everything)
         assert same.mean == pytest.approx(standards.mean, abs=1e-6)
         assert same.scale == pytest.approx(standards.scale, rel=1e-4)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,6 +131,9 @@ def check_targets(X: SeriesCollection, y: Any) -> NDArray[np.float64]:
 # Fitted attributes, which may come from a file or from a user
 
 
+Checked = TypeVar("Checked", bound="CheckedState")
+
+
 class CheckedState:
     """Fitted attributes are checked before they reach compiled code, which does not check them.
 
@@ -157,6 +160,12 @@ class CheckedState:
     def _fitted_attributes(self) -> dict[str, Any]:
         """What a file keeps: parameters, and the attributes that make a fitted estimator."""
         return dict(vars(self))
+
+    def __copy__(self: Checked) -> Checked:
+        """A copy, which need not be checked again."""
+        other = object.__new__(type(self))
+        vars(other).update(vars(self))
+        return other
 
     def __setstate__(self, state: Any) -> None:
         super().__setstate__(state)  # type: ignore[misc]

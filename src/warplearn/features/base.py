@@ -54,6 +54,8 @@ from warplearn.series.convert import to_floats
 
 DEFAULT_ALPHAS = tuple(float(10.0**exponent) for exponent in np.arange(-5, 2.0, 0.5))
 _MANY_FILTERS = 4000  # from which on there are shapelets beside them by default
+_FEW = 640  # series, up to which there are more filters by default: equations stay small
+_FILTERS, _FILTERS_FOR_FEW = 8000, 16000
 _KEPT_SHARE = 0.7  # of the groups, in each round of `shrink`
 # Fitted attributes that `partial_fit` leaves to be computed when one of them is asked for.
 _SOLVED = frozenset(
@@ -206,18 +208,20 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
         kept = _positive(cases)
         shares = self._checked_shares()
         with blas_threads(self.n_jobs):
-            basis = self._draw(_sample(cases, kept))
+            basis = self._draw(_sample(cases, kept), few=len(kept) <= _FEW)
             self._adopt(basis, reduce_all(basis, cases, kept), *shares)
         return self
 
-    def _draw(self, sample: Cases) -> Basis:
-        """Draw filters and shapelets, with a sample of the cases."""
-        shared = ElasticFeatures().get_params()
-        filters = ElasticFeatures(**{name: getattr(self, name) for name in shared})
+    def _draw(self, sample: Cases, *, few: bool) -> Basis:
+        """Draw filters and shapelets, with a sample of the cases; `few` if these are all."""
+        n_filters, n_shapelets = self.n_filters, self.n_shapelets
+        if n_filters is None:
+            n_filters = _FILTERS_FOR_FEW if few else _FILTERS
+        settings = {name: getattr(self, name) for name in ElasticFeatures().get_params()}
+        filters = ElasticFeatures(**{**settings, "n_filters": n_filters})
         transformers: list[SlidingFeatures] = [filters.fit(sample.series)]
-        n_shapelets = self.n_shapelets
         if n_shapelets is None:
-            n_shapelets = self.n_filters // 2 if self.n_filters >= _MANY_FILTERS else 0
+            n_shapelets = n_filters // 2 if n_filters >= _MANY_FILTERS else 0
         check_scalar(n_shapelets, "n_shapelets", (int, np.integer), min_val=0, max_val=2**31)
         if n_shapelets:
             rest = {name: getattr(self, name) for name in ("random_state", "n_jobs", "verbose")}
@@ -270,7 +274,7 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
         if growth is not None:
             self._growth: Growth | None = None  # sums that are left half added up cannot grow again
         with blas_threads(self.n_jobs):
-            basis = self._draw(_sample(cases, kept)) if growth is None else growth.basis
+            basis = growth.basis if growth else self._draw(_sample(cases, kept), few=False)
             total = None if growth is None else growth.total
             for start in range(0, len(kept), SAMPLE_SIZE):
                 part = cases.take(kept[start : start + SAMPLE_SIZE])  # a copy: X may be filled anew

@@ -44,7 +44,7 @@ class ElasticFeatureClassifier(Slides, ClassifierMixin, FeatureModel):
     ----------
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, by default 1.
-    cascade : sequence of float, default=(1 / 16, 1 / 4)
+    cascade : sequence of float, default=(1 / 32, 1 / 8)
         Shares of the filters and shapelets that `predict` computes first, ascending.  Series that
         are clear then are classified without the others.  () computes all features of all series,
         as `decision_function` and `predict_proba` do.  Without meaning if `keep` is below 1, and
@@ -77,7 +77,7 @@ class ElasticFeatureClassifier(Slides, ClassifierMixin, FeatureModel):
     """
 
     class_weight: Any = None
-    cascade: Sequence[float] = (1 / 16, 1 / 4)
+    cascade: Sequence[float] = (1 / 32, 1 / 8)
 
     # Squared errors also count decisions that are beyond 1, which do no harm.
     _slack: ClassVar[float] = 0.1

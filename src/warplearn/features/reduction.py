@@ -42,7 +42,7 @@ SAMPLE_SIZE = 4096  # cases; more where a family has more features
 _PENDING = 2048  # cases that `extend` collects before it adds them to the moments
 _CHUNK_BYTES = 2**25  # of the features of a family
 _CACHED = 256  # cases whose features stay in the cache until all is made of them
-_SHIFTED_BY = 256  # cases whose mean features are subtracted from all features
+_SHIFTED_BY = 16  # cases whose mean features are subtracted from all features
 
 
 class Cases(NamedTuple):

@@ -16,13 +16,17 @@ The slope of the error needs a weighted sum of the derivatives of all leverages,
 squared norm of a large matrix.  It is estimated by products with a few random vectors
 (Hutchinson).  Slopes only say where to look; errors that are compared are exact.
 
+With few cases, a penalty may also be on what changes D of the features do to a prediction
+(`invariance`): a (|b|^2 + s |D b|^2) for coefficients b.  That is a ridge regression with products
+Z M Z' instead of ZZ', where M = (I + s D'D)^-1 = I - D' (I / s + D D')^-1 D.
+
 Matrices of products are added up and factorized in float64.  A triangular factor has the root of
 their condition number, so leverages are computed from it in float32.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -137,28 +141,71 @@ def _factorized(products: Array, alpha: float) -> Array:
     return upper
 
 
+class Rows(NamedTuple):
+    """Standardized features of few cases, weighted, and what changes of the cases do to them.
+
+    Attributes
+    ----------
+    pieces : tuple of arrays (rows, features of the piece), float32
+        A row for each case, and then for each change.
+    products : array (rows, rows), stored by columns
+        Of all features; only the upper triangle.
+    """
+
+    pieces: tuple[Array, ...]
+    products: Array
+
+    @classmethod
+    def of(cls, features: Array, weights: Array, changes: Array | None = None) -> Rows:
+        """Weight the features of cases; changes are weighted already."""
+        rows = features * np.sqrt(weights)[:, None].astype(np.float32)
+        if changes is not None:
+            rows = np.vstack([rows, changes])
+        products = np.zeros((len(rows), len(rows)), order="F")
+        some = np.zeros(products.shape, np.float32, order="F")
+        for columns in _blocks(rows.shape[1]):
+            products += ssyrk(1, rows[:, columns].T, trans=1, c=some, overwrite_c=1)
+        return cls((rows,), products)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Rows]) -> Rows:
+        """The features of several parts, one behind the other: products add up."""
+        first, *others = parts
+        products = first.products.copy(order="F")
+        for each in others:
+            products += each.products
+        return cls(tuple(piece for each in parts for piece in each.pieces), products)
+
+    def without_changes(self, size: int, strength: float) -> tuple[Array, Array]:
+        """Products of the cases alone, and what a solution is multiplied by for the changes."""
+        if not strength:
+            return self.products[:size, :size].copy(order="F"), np.zeros((0, size))
+        across, among = self.products[:size, size:], self.products[size:, size:].copy(order="F")
+        relative = strength * len(among) / max(float(np.trace(among)), 1e-300)
+        factors: Array = -dpotrs(_factorized(among, 1 / relative), across.T)[0]
+        return np.asfortranarray(self.products[:size, :size] + across @ factors), factors
+
+
 class FewCases:
     """The equations of the size of the cases, for few cases.
 
     Parameters
     ----------
-    features : array (cases, features), float32
-        Standardized.
+    rows : Rows
     targets : array (cases, targets)
         Less their weighted mean.
     weights : array (cases,)
+    strength : float, default=0
+        Of the penalty on changes, relative to their mean square.
     """
 
-    def __init__(self, features: Array, targets: Array, weights: Array) -> None:
+    def __init__(self, rows: Rows, targets: Array, weights: Array, strength: float = 0.0) -> None:
         self.size = len(weights)
         self.root = np.sqrt(weights)[:, None]
         self.shares = weights[:, None] / weights.sum()
         self.T = self.root * targets
-        self.Z = features * self.root.astype(np.float32)
-        self.products = np.zeros((len(weights), len(weights)), order="F")
-        some = np.zeros(self.products.shape, np.float32, order="F")
-        for columns in _blocks(features.shape[1]):
-            self.products += ssyrk(1, self.Z[:, columns].T, trans=1, c=some, overwrite_c=1)
+        self.pieces = rows.pieces
+        self.products, self.for_changes = rows.without_changes(self.size, strength)
         # Features and targets are centred, so that this changes the intercept only.  Otherwise the
         # inverse would mostly consist of the intercept's share, which is taken off again.
         self.level = max(float(np.trace(self.products)) / len(weights), 1e-300)
@@ -188,7 +235,12 @@ class FewCases:
 
     def coef(self, solution: Array) -> Array:
         """The coefficients of a solution, of the size of the cases."""
-        blocks = (self.Z[:, columns].T @ solution for columns in _blocks(self.Z.shape[1]))
+        dual = np.vstack([solution, self.for_changes @ solution])
+        blocks = (
+            piece[: len(dual), columns].T @ dual
+            for piece in self.pieces
+            for columns in _blocks(piece.shape[1])
+        )
         return np.concatenate(list(blocks))
 
 
@@ -197,13 +249,15 @@ class VeryFewCases(FewCases):
 
     Parameters
     ----------
-    features, targets, weights
+    rows, targets, weights, strength
         As for `FewCases`.
     """
 
-    def __init__(self, features: Array, targets: Array, weights: Array) -> None:
-        super().__init__(features, targets, weights)
-        self.values, self.vectors = eigh(self.products, lower=False, check_finite=False)
+    def __init__(self, rows: Rows, targets: Array, weights: Array, strength: float = 0.0) -> None:
+        super().__init__(rows, targets, weights, strength)
+        self.values, self.vectors = eigh(
+            self.products, lower=False, check_finite=False, driver="evd"
+        )
         self.squares, self.turned = self.vectors**2, self.vectors.T @ self.T
 
     def attempt(self, alpha: float) -> Attempt:
@@ -217,10 +271,10 @@ class VeryFewCases(FewCases):
         return Attempt(dual, residuals / self.root, float((residuals**2).sum()), np.nan)
 
 
-def few_cases(features: Array, targets: Array, weights: Array) -> FewCases:
+def few_cases(rows: Rows, targets: Array, weights: Array, strength: float = 0.0) -> FewCases:
     """The equations of cases, which should not be much more than features; as for `FewCases`."""
     kind = VeryFewCases if len(weights) <= _SMALL else FewCases
-    return kind(features, targets, weights)
+    return kind(rows, targets, weights, strength)
 
 
 class ManyCases:
@@ -232,8 +286,10 @@ class ManyCases:
         Weighted products of the standardized features over all cases, the upper triangle.
     products : array (features, targets)
         Of the standardized features with the targets.
-    features, targets, weights
-        As for `FewCases`, of the cases whose leave-one-out residuals are wanted.
+    features : array (cases, features), float32
+        Standardized, of the cases whose leave-one-out residuals are wanted.
+    targets, weights
+        Of these, as for `FewCases`.
     total_weight : float
         Of all cases.
     """
@@ -296,6 +352,33 @@ def solve(
         Going down from the best penalty, the last one whose error is at most 1 + slack times the
         least is chosen.  Where penalties cost time, only two smaller ones are tried.
     """
+    fit, alpha = _search(system, alphas, guess, slack)
+    return RidgeFit(system.coef(fit.solution), alpha, fit.loo)
+
+
+def solve_few(
+    rows: Rows,
+    targets: Array,
+    weights: Array,
+    alphas: Array,
+    slack: float = 0.0,
+    strengths: Sequence[float] = (0.0,),
+) -> tuple[RidgeFit, float]:
+    """The same for few cases, with the best of some strengths of the penalty on changes.
+
+    Returns that strength, too.
+    """
+    systems = [few_cases(rows, targets, weights, strength) for strength in strengths]
+    found = [_search(system, alphas, None, slack) for system in systems]
+    best = min(range(len(found)), key=lambda place: found[place][0].error)
+    fit, alpha = found[best]
+    return RidgeFit(systems[best].coef(fit.solution), alpha, fit.loo), strengths[best]
+
+
+def _search(
+    system: System, alphas: Array, guess: float | None, slack: float
+) -> tuple[Attempt, float]:
+    """What the chosen penalty gives, and this penalty, as for `solve`."""
     alphas = np.unique(alphas)
     tried: dict[int, Attempt] = {}
 
@@ -327,8 +410,7 @@ def solve(
     lowest = 0 if small else best - _STEPS_DOWN
     while slack and chosen > max(lowest, 0) and error(chosen - 1) <= most:
         chosen -= 1
-    fit = tried[chosen]
-    return RidgeFit(system.coef(fit.solution), float(alphas[chosen]), fit.loo)
+    return tried[chosen], float(alphas[chosen])
 
 
 def solve_once(system: System, alpha: float) -> Array:

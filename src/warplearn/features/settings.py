@@ -75,9 +75,9 @@ class FilterSettings(WindowSettings):
 
     Parameters
     ----------
-    n_filters : int, default=8000
+    n_filters : int, optional
         Number of filters, rounded up to a multiple of eight for each elasticity.  May be given by
-        position.
+        position.  By default 8,000; models that `fit` at most 640 series have 16,000.
     elasticities : sequence of int, default=(1, 2)
         Numbers of columns m of the filters.  Each gets the same number of filters; m = 1 is a
         convolution.  The first columns of a filter are a filter of each smaller number, so that
@@ -93,7 +93,7 @@ class FilterSettings(WindowSettings):
           smallest of its group.
     """
 
-    n_filters: int = 8000
+    n_filters: int | None = None
     _: KW_ONLY
     elasticities: Sequence[int] = (1, 2)
     lengths: Sequence[int] = (7, 9, 11)

@@ -255,6 +255,24 @@ class SlidingFeatures(TransformerMixin, WindowSettings, metaclass=ABCMeta):
         start = row[windows.WEIGHTS_FROM]
         return self.weights_[start : start + np.prod(shape)].reshape(shape)
 
+    def _places(self, groups: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Where the weights of some groups begin, for each weight, and its place behind that."""
+        sizes = self._sizes()[groups]
+        begins = np.repeat(self.groups_[groups, windows.WEIGHTS_FROM], sizes)
+        return begins, np.arange(sizes.sum()) - np.repeat(sizes.cumsum() - sizes, sizes)
+
+    def _shared_places(
+        self, fewer: NDArray[np.int64], more: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Where weights of groups stand, and where the same ones of groups of more columns do."""
+        begins, behind = self._places(fewer)
+        row_sizes = GROUP // 2 * self.elasticities_
+        sizes = self._sizes()[fewer]
+        row, column = np.divmod(behind, np.repeat(row_sizes[fewer], sizes))
+        wider = self.groups_[more, windows.WEIGHTS_FROM], row_sizes[more]
+        begin, step = (np.repeat(each, sizes) for each in wider)
+        return begins + behind, begin + row * step + column
+
     @property
     def _n_draws(self) -> int:
         """How many draws there are, as long as all groups are there."""
@@ -268,9 +286,8 @@ class SlidingFeatures(TransformerMixin, WindowSettings, metaclass=ABCMeta):
     def _share_columns(self) -> None:
         """Give groups the first columns of the widest group of their draw."""
         first = self._widest.start
-        for group in range(first):
-            widest = self._weights_of(first + int(self.draws_[group]))
-            self._weights_of(group)[...] = widest[:, :, :, : self.elasticities_[group]]
+        own, widest = self._shared_places(np.arange(first), first + self.draws_[:first])
+        self.weights_[own] = self.weights_[widest]
 
     def _sampled(
         self, standardized: Standardized, cases: NDArray[np.int64]
@@ -457,9 +474,9 @@ class SlidingFeatures(TransformerMixin, WindowSettings, metaclass=ABCMeta):
         same = (table[again] == table[again + 1]).all()
         if not same or (np.diff(self.elasticities_[order])[again] == 0).any():
             raise ValueError("draws_ must be the same for groups that differ in columns only")
-        for i in again if whole else ():
-            fewer, more = self._weights_of(order[i]), self._weights_of(order[i + 1])
-            if not np.array_equal(fewer, more[:, :, :, : fewer.shape[3]]):
+        if whole:
+            fewer, more = self._shared_places(order[again], order[again + 1])
+            if not np.array_equal(self.weights_[fewer], self.weights_[more]):
                 raise ValueError("weights_ must be the same in the first columns of a draw")
 
     @staticmethod
@@ -517,11 +534,11 @@ class SlidingFeatures(TransformerMixin, WindowSettings, metaclass=ABCMeta):
                 f"groups must be integers between 0 and {len(self.groups_) - 1}, at least one, "
                 f"got {groups!r}"
             )
-        weights = [self._weights_of(group).ravel() for group in chosen]
         smaller = copy(self)
         for name in self._rows_of_groups:
             setattr(smaller, name, getattr(self, name)[chosen])
-        smaller.weights_ = np.concatenate(weights)
-        sizes = [len(each) for each in weights]
-        smaller.groups_[:, windows.WEIGHTS_FROM] = np.cumsum(sizes) - sizes
+        begins, behind = self._places(chosen)
+        smaller.weights_ = self.weights_[begins + behind]
+        sizes = smaller._sizes()
+        smaller.groups_[:, windows.WEIGHTS_FROM] = sizes.cumsum() - sizes
         return smaller

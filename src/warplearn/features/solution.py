@@ -5,19 +5,20 @@ non-negative factors.  A family that says little about the targets gets a small 
 
 With few cases there are also regressions on parts of a family: on filters of similar dilations, and
 on features of one pooling.  Few cases tell which of many features matter only if these are few, or
-alike.
+alike.  And regressions are told which changes of the features do not matter (`invariance`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import groupby
+from collections.abc import Iterator, Sequence
+from itertools import groupby, repeat
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from warplearn._kernels.drivers import windows
+from warplearn.features.invariance import Variants
 from warplearn.features.reduction import (
     Basis,
     Cases,
@@ -33,19 +34,22 @@ from warplearn.features.ridge import (
     FewCases,
     ManyCases,
     RidgeFit,
+    Rows,
     Standards,
+    System,
     combine_factors,
     few_cases,
     solve,
+    solve_few,
     solve_once,
     solve_with,
 )
-from warplearn.features.sliding import Kind
 from warplearn.series.numbers import unit_of
 
 _FEW = 1.15  # cases for each feature, up to which equations of the size of the cases cost less
 _MOST_FOR_PARTS = 256  # cases, up to which there are regressions on parts of families
 _SCALES = 4  # parts of similar dilations
+_STRENGTHS = 0.0, 0.5, 2.0, 8.0  # of the penalty on changes, relative to their mean square
 
 
 class Term(NamedTuple):
@@ -63,6 +67,8 @@ class Term(NamedTuple):
         Its factor and its penalty.
     whole : bool, default=False
         Whether these are all features of the family.
+    strength : float, default=0
+        Of the penalty on changes.
     """
 
     name: str
@@ -71,6 +77,7 @@ class Term(NamedTuple):
     factor: float
     alpha: float
     whole: bool = False
+    strength: float = 0.0
 
 
 class Solution(NamedTuple):
@@ -110,6 +117,29 @@ class Everything(NamedTuple):
         return cls(*(a + b for a, b in zip(mine, others, strict=True)))
 
 
+class Features(NamedTuple):
+    """Features of a family.
+
+    Attributes
+    ----------
+    values : array (cases, features), float32
+        Of the cases of the sample, standardized.
+    many : ManyCases, optional
+        The equations of the size of the features, if these are to be solved.
+    changes : array (changes, features), float32, optional
+        Changes of the features that should not matter, weighted.
+    """
+
+    values: Array
+    many: ManyCases | None
+    changes: Array | None = None
+
+    def rows(self, weights: Array, columns: NDArray[np.int64] | slice = slice(None)) -> Rows:
+        """Some of the features, as equations of the size of the cases need them."""
+        changes = None if self.changes is None else self.changes[:, columns]
+        return Rows.of(self.values[:, columns], weights, changes)
+
+
 class Problem:
     """The regressions of all cases, each family at a time.
 
@@ -117,9 +147,11 @@ class Problem:
     ----------
     basis : Basis
     total : Total
+    varied : bool
+        Whether changes of the features are computed, if there are few cases.
     """
 
-    def __init__(self, basis: Basis, total: Total) -> None:
+    def __init__(self, basis: Basis, total: Total, *, varied: bool) -> None:
         self.basis = basis
         self.unit = unit_of(total.sample.Y)  # regressions are solved in float32 in part
         self.sample, _, self.moments = total.in_units(self.unit)
@@ -128,32 +160,47 @@ class Problem:
         self.targets = self.sample.Y - self.mean
         self.scaled: list[Array] = []  # of each family, coefficients of its standardized features
         self.standards: list[Standards] = []
+        self.variants = Variants.of(self.sample.series) if varied and self.has_few_cases else None
 
     @property
     def has_few_cases(self) -> bool:
         """Whether there are also regressions on parts of families."""
         return self.moments is None and self.everything.n_cases <= _MOST_FOR_PARTS
 
-    def families(self) -> Iterator[tuple[Family, Array, ManyCases | None]]:
-        """Each family with its standardized features, and the equations of many cases, if so."""
-        for place, features in enumerate(self.basis.of_families(self.sample.series)):
-            family = self.basis.families[place]
-            if self.moments is None and len(features) <= _FEW * features.shape[1]:
-                weights, least = self.sample.weights, family.least_scale
-                self.standards.append(standardize(features, self.targets, weights, least))
-                many = None
-            else:
-                others = None if self.moments is None else self.moments.families[place]
-                many, standards = many_cases(
-                    features, self.sample, others, self.everything, family.least_scale
-                )
-                self.standards.append(standards)
-            self.scaled.append(np.zeros((features.shape[1], self.targets.shape[1])))
-            yield family, features, many
+    def families(self) -> Iterator[tuple[Family, Features]]:
+        """Each family with its features."""
+        variants, series = self.variants, self.sample.series
+        varied = repeat(None) if variants is None else self.basis.of_families(variants.series)
+        own = zip(self.basis.families, self.basis.of_families(series), varied, strict=False)
+        for place, (family, values, mine) in enumerate(own):
+            features = self._equations(place, family, values)
+            if variants is not None and mine is not None:
+                weights, standards = self.sample.weights, self.standards[-1]
+                changes = variants.changes(mine, values, standards, weights)
+                features = features._replace(changes=changes)
+            self.scaled.append(np.zeros((values.shape[1], self.targets.shape[1])))
+            yield family, features
 
-    def few(self, features: Array, columns: NDArray[np.int64]) -> FewCases:
-        """The equations of the size of the cases, for some standardized features."""
-        return FewCases(features[:, columns], self.targets, self.sample.weights)
+    def _equations(self, place: int, family: Family, values: Array) -> Features:
+        """Standardize the features of a family, and decide which equations are solved."""
+        few = len(values) <= _FEW * values.shape[1] or self.has_few_cases
+        if self.moments is None and few:
+            weights, least = self.sample.weights, family.least_scale
+            self.standards.append(standardize(values, self.targets, weights, least))
+            return Features(values, None)
+        others = None if self.moments is None else self.moments.families[place]
+        many, standards = many_cases(
+            values, self.sample, others, self.everything, family.least_scale
+        )
+        self.standards.append(standards)
+        return Features(values, many)
+
+    def few(
+        self, features: Features, columns: NDArray[np.int64] | slice, strength: float = 0.0
+    ) -> FewCases:
+        """The equations of the size of the cases, for some features and a known penalty."""
+        weights = self.sample.weights
+        return FewCases(features.rows(weights, columns), self.targets, weights, strength)
 
     def sum_of(self, terms: list[Term], fits: list[RidgeFit]) -> Solution:
         """The sum of regressions, with the factors that suit their leave-one-out predictions."""
@@ -195,32 +242,60 @@ def finish(basis: Basis, total: Total, alphas: Array, slack: float = 0.0) -> Sol
     slack : float, default=0
         As for `solve`.
     """
-    problem = Problem(basis, total)
-    targets, weights = problem.targets, problem.sample.weights
-    terms: list[Term] = []
-    fits: list[RidgeFit] = []
-    guesses: dict[tuple[int, Kind], float] = {}  # penalties, the same for all elasticities
-    for place, (family, features, many) in enumerate(problem.families()):
-        n_features, like = features.shape[1], family.source
-        guess = guesses.get(like, fits[-1].alpha if fits else None)
+    problem = Problem(basis, total, varied=any(_STRENGTHS))
+    solved: list[tuple[Term, RidgeFit]] = []
+    for place, (family, features) in enumerate(problem.families()):
+        if problem.has_few_cases:
+            solved.extend(_solved_in_parts(problem, place, features, alphas, slack))
+        else:
+            # The penalty is much the same for all elasticities.
+            like = [t for t, _ in solved if basis.families[t.family].source == family.source]
+            guess = like[-1].alpha if like else solved[-1][0].alpha if solved else None
+            solved.append(_solved(problem, place, features, alphas, guess, slack))
+    terms, fits = zip(*solved, strict=True)
+    return problem.sum_of(list(terms), list(fits))
+
+
+def _solved(
+    problem: Problem,
+    place: int,
+    features: Features,
+    alphas: Array,
+    guess: float | None,
+    slack: float,
+) -> tuple[Term, RidgeFit]:
+    """The regression on a family."""
+    system: System
+    if features.many:
         # Smaller penalties would enlarge the rounding errors of sums over many cases.
-        system, least = (many, 0.0) if many else (few_cases(features, targets, weights), slack)
-        fits.append(solve(system, alphas * n_features, guess, least))
-        guesses[like] = fits[-1].alpha
-        columns = np.arange(n_features)
-        terms.append(Term(str(family.kind), place, columns, 1.0, fits[-1].alpha, True))
-        for name, columns in _parts(basis, family) if problem.has_few_cases else ():
-            part = few_cases(features[:, columns], targets, weights)
-            fits.append(solve(part, alphas * len(columns), None, slack))
-            name = f"{family.kind}, {name}"
-            terms.append(Term(name, place, columns, 1.0, fits[-1].alpha))
-    return problem.sum_of(terms, fits)
+        system, slack = features.many, 0.0
+    else:
+        weights = problem.sample.weights
+        system = few_cases(features.rows(weights), problem.targets, weights)
+    columns = np.arange(features.values.shape[1])
+    fit = solve(system, alphas * len(columns), guess, slack)
+    name = str(problem.basis.families[place].kind)
+    return Term(name, place, columns, 1.0, fit.alpha, True), fit
+
+
+def _solved_in_parts(
+    problem: Problem, place: int, features: Features, alphas: Array, slack: float
+) -> Iterator[tuple[Term, RidgeFit]]:
+    """The regressions of few cases on a family and on its parts."""
+    family, weights = problem.basis.families[place], problem.sample.weights
+    strengths: Sequence[float] = _STRENGTHS
+    for part, columns, rows in _parts(problem.basis, family, features, weights):
+        penalties = alphas * len(columns)
+        fit, strength = solve_few(rows, problem.targets, weights, penalties, slack, strengths)
+        strengths = (strength,)  # the family comes first, its parts have the same
+        name = f"{family.kind}, {part}" if part else str(family.kind)
+        yield Term(name, place, columns, 1.0, fit.alpha, not part, strength), fit
 
 
 def finish_again(basis: Basis, total: Total, solution: Solution) -> Solution:
     """The same with fewer groups of all families, and the penalties that all groups had.
 
-    There are no regressions on parts of families.
+    There are no regressions on parts of families, and no penalties on changes.
 
     Parameters
     ----------
@@ -229,12 +304,12 @@ def finish_again(basis: Basis, total: Total, solution: Solution) -> Solution:
     solution : Solution
         What `finish` returned for all groups.
     """
-    problem, fits, terms = Problem(basis, total), [], []
+    problem, fits, terms = Problem(basis, total, varied=False), [], []
     wholes = [term for term in solution.terms if term.whole]
-    for place, (family, features, many) in enumerate(problem.families()):
-        columns = np.arange(features.shape[1])
+    for place, (family, features) in enumerate(problem.families()):
+        columns = np.arange(features.values.shape[1])
         alpha = wholes[place].alpha * len(columns) / len(wholes[place].columns)
-        fits.append(solve_with(many or problem.few(features, columns), alpha))
+        fits.append(solve_with(features.many or problem.few(features, slice(None)), alpha))
         terms.append(Term(str(family.kind), place, columns, 1.0, fits[-1].alpha, True))
     return problem.sum_of(terms, fits)
 
@@ -262,18 +337,19 @@ def reduced(basis: Basis, total: Total, solution: Solution, share: float) -> tup
         return basis, solution
     groups = [basis.numbers_of(basis.families[place])[rows[place]] for place in counted]
     smaller, fewer = select(basis, total, np.sort(np.concatenate(groups)))
-    problem, terms = Problem(smaller, fewer), []
-    for index, (family, features, many) in enumerate(problem.families()):
+    problem, terms = Problem(smaller, fewer, varied=True), []
+    for index, (family, features) in enumerate(problem.families()):
         per_group = len(family.columns) // len(family.groups)
         left = (rows[counted[index]][:, None] * per_group + np.arange(per_group)).ravel()
         for term in solution.terms:
             columns = np.flatnonzero(np.isin(left, term.columns))
             if term.family != counted[index] or not term.factor or not len(columns):
                 continue
-            system = many if many and len(columns) == len(left) else problem.few(features, columns)
+            whole = features.many if len(columns) == len(left) else None
+            system = whole or problem.few(features, columns, term.strength)
             alpha = term.alpha * len(columns) / len(term.columns)
             problem.scaled[index][columns] += term.factor * solve_once(system, alpha)
-            terms.append(Term(term.name, index, columns, term.factor, alpha))
+            terms.append(term._replace(family=index, columns=columns, alpha=alpha))
     return smaller, problem.solution(terms, solution.loo)
 
 
@@ -300,34 +376,49 @@ def _most_important(basis: Basis, solution: Solution, share: float) -> Iterator[
             yield np.flatnonzero(np.isin(numbers, kept) & (own > 0))
 
 
-def _parts(basis: Basis, family: Family) -> Iterator[tuple[str, NDArray[np.int64]]]:
-    """Parts of the features of a family, each with a name: those that are alike."""
-    yield from _similar_dilations(basis, family)
-    yield from _same_pooling(basis, family)
+def _parts(
+    basis: Basis, family: Family, features: Features, weights: Array
+) -> Iterator[tuple[str, NDArray[np.int64], Rows]]:
+    """The features of a family, without a name, and parts of them that are alike.
+
+    Features are cut into pieces by dilation and pooling, whose products add up to those of parts.
+    """
+    scales, scale_of = _similar_dilations(basis, family)
+    poolings, pooling_of = _same_pooling(basis, family)
+    numbers = np.arange(len(scales) * len(poolings)).reshape(len(scales), len(poolings))
+    piece_of = numbers[scale_of, pooling_of]
+    pieces = [np.flatnonzero(piece_of == number) for number in numbers.flat]
+    rows = [features.rows(weights, columns) for columns in pieces]
+
+    def joined(chosen: NDArray[np.int64]) -> tuple[NDArray[np.int64], Rows]:
+        return np.concatenate([pieces[i] for i in chosen]), Rows.joined([rows[i] for i in chosen])
+
+    yield "", *joined(numbers.ravel())
+    for names, members in ((scales, numbers), (poolings, numbers.T)):
+        if len(names) > 1:
+            yield from ((name, *joined(own)) for name, own in zip(names, members, strict=True))
 
 
-def _same_pooling(basis: Basis, family: Family) -> Iterator[tuple[str, NDArray[np.int64]]]:
-    """Features of a family by pooling."""
+def _same_pooling(basis: Basis, family: Family) -> tuple[list[str], NDArray[np.int64]]:
+    """The poolings of a family, and the pooling of each feature."""
     names = basis.transformers[family.transformer].pooling_names
-    for place, name in enumerate(names if len(names) > 1 else ()):
-        yield name, np.arange(place, len(family.columns), len(names))
+    return names, np.arange(len(family.columns)) % len(names)
 
 
-def _similar_dilations(basis: Basis, family: Family) -> Iterator[tuple[str, NDArray[np.int64]]]:
-    """Features of a family by dilation, in up to four parts of about the same size."""
+def _similar_dilations(basis: Basis, family: Family) -> tuple[list[str], NDArray[np.int64]]:
+    """Up to four ranges of dilations with about as many features each, and that of each feature."""
     table = basis.transformers[family.transformer].groups_
     dilations = table[family.groups, windows.DILATION]
     _, of, counts = np.unique(dilations, return_inverse=True, return_counts=True)
     middle = (counts.cumsum() - counts / 2) / len(dilations)
-    parts = (_SCALES * middle).astype(np.int64)[of]
-    if len(np.unique(parts)) == 1:
-        return
-    per_group = len(family.columns) // len(family.groups)
-    for part in np.unique(parts):
-        members = np.flatnonzero(parts == part)
-        columns = (members[:, None] * per_group + np.arange(per_group)).ravel()
-        least, most = int(dilations[members].min()), int(dilations[members].max())
-        yield f"dilation {least}" + f" to {most}" * (most > least), columns
+    quarters = (_SCALES * middle).astype(np.int64)[of]
+    found, labels = np.unique(quarters, return_inverse=True)
+    names = []
+    for quarter in found:
+        own = dilations[quarters == quarter]
+        least, most = int(own.min()), int(own.max())
+        names.append(f"dilation {least}" + f" to {most}" * (most > least))
+    return names, np.repeat(labels, len(family.columns) // len(family.groups))
 
 
 def standardize(

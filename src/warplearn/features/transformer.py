@@ -88,8 +88,12 @@ class ElasticFeatures(FilterSettings, SlidingFeatures):
     ['filter0_share', 'filter0_wins']
     """
 
+    n_filters: int = 8000
+
     _item = "filter"
     _shapelets = False
+    # Shares that differ less say nothing, and other series may differ a thousand times as much.
+    least_scale: ClassVar[float] = 0.001
     _poolings: ClassVar[Mapping[str, int]] = POOLINGS
 
     def fit(self, X: Any, y: Any = None) -> ElasticFeatures:

@@ -17,6 +17,7 @@ def warped(
     *,
     warp: float = 0.01,
     shift: float = 0.01,
+    whole: bool = False,
 ) -> SeriesCollection:
     """Each series with its time axis shifted and warped at random.
 
@@ -31,6 +32,8 @@ def warped(
     warp, shift : float
         Standard deviations of the displacement at the knots and of the shift, as shares of the
         length of a series.
+    whole : bool, default=False
+        Whether displacements are whole steps, so that elements of X are taken as they are.
 
     Returns
     -------
@@ -43,6 +46,7 @@ def warped(
         time = np.arange(length)
         knots = np.linspace(0, length - 1, _KNOTS)
         places = time + length * (warp * np.interp(time, knots, bends[case]) + shift * shifts[case])
+        places = np.rint(places) if whole else places
         for channel in range(X.n_channels):
             values[case, :length, channel] = np.interp(
                 places, time, X.values[case, :length, channel]
