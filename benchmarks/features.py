@@ -1,8 +1,8 @@
 """Random elastic features against the ROCKET family and 1-NN DTW: error and time.
 
 Test errors are means over seeds.  Times are those of `fit` and `predict`, each in one thread.
-Before they are measured, each method is run on a few series of the same set, so that compilation
-does not count.  Rows are printed as they are finished.  With `--results FILE` they are also
+Before they are measured, each method is run on series of the same set, so that compilation does not
+count.  Rows are printed as they are finished.  With `--results FILE` they are also
 appended to a file, and rows that the file has already are not computed again, so that a long run
 can be done in several steps.  Needs the UCR data sets (`WARPLEARN_DATA`) and, for the peers,
 `pip install -e '.[bench]'`; MultiRocketHydraClassifier also needs torch (`pip install torch`).
@@ -116,9 +116,10 @@ def _read(name: str, split: str) -> Any:
 
 @cache
 def _warm_up(method: str, name: str) -> None:
-    """Compile for series of this kind: some of each class, or for neighbours all."""
+    """Compile for series of this kind: all of them for our methods, some of each class for others."""
     (X, y), (X_test, _) = _read(name, "TRAIN"), _read(name, "TEST")
-    all_of_them = method in SEEDLESS  # what it compiles depends on how many there are
+    # Ours compile what the data need: as many lanes as series, only features with a factor above 0.
+    all_of_them = method not in NEEDS
     most = len(y) if all_of_them else 3
     few = np.sort(np.concatenate([np.flatnonzero(y == c)[:most] for c in np.unique(y)]))
     some = [X[i] for i in few] if isinstance(X, list) else X[few]
