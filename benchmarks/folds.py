@@ -2,9 +2,8 @@
 
 Settings are fitted to the same folds; no test file is opened.  Printed are the error in %, the mean
 log loss of the probabilities and CPU seconds for each set, and the mean differences to the first
-setting with their standard errors over sets: for sets of at most 256 series to learn from, where
-regressions know about changes, and for others.  Rows are printed as they are finished.  Needs the
-UCR data sets (`WARPLEARN_DATA`).
+setting with their standard errors over sets, for few series to learn from, for more, and for many.
+Rows are printed as they are finished.  Needs the UCR data sets (`WARPLEARN_DATA`).
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
+from itertools import pairwise
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
@@ -24,36 +24,42 @@ from benchmarks.measure import describe_machine
 from warplearn import ElasticFeatureClassifier
 from warplearn.features import solution
 
-MOST = 400  # series of a training file that are used
-FOLDS = 4
-FEW = 256  # series to learn from
+SIZES = 0, 256, solution.MOST_FOR_PARTS, np.inf  # series to learn from, between which sets are alike
 
 
 class Setting(NamedTuple):
-    """Filters, and strengths of the penalty on changes to choose from."""
+    """Filters, the penalty on changes to choose from, and series up to which there are parts."""
 
-    n_filters: int
-    strengths: tuple[float, ...]
+    n_filters: int = 16000
+    strengths: tuple[float, ...] = solution.STRENGTHS
+    most_for_parts: int = solution.MOST_FOR_PARTS
 
 
 SETTINGS = {
     "8,000 filters, no changes": Setting(8000, (0.0,)),
     "16,000 filters, no changes": Setting(16000, (0.0,)),
-    "8,000 filters": Setting(8000, solution._STRENGTHS),
-    "defaults": Setting(16000, solution._STRENGTHS),
+    "8,000 filters": Setting(8000),
+    "defaults": Setting(),
+    "parts and changes up to 256 series": Setting(most_for_parts=256),
+    "parts, no changes, up to 640 series": Setting(strengths=(0.0,), most_for_parts=640),
+    "parts and changes up to 640 series": Setting(most_for_parts=640),
 }
 
 
-def _held_out(setting: Setting, X: Any, y: np.ndarray, seed: int) -> tuple[float, float, float]:
+def _held_out(
+    setting: Setting, X: Any, y: np.ndarray, folds: int, seed: int
+) -> tuple[float, float, float]:
     """Error in %, log loss, and CPU seconds."""
     start, classes = time.process_time(), np.unique(y)
     probabilities = np.empty((len(y), len(classes)))
-    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(y, y)
-    for fold, (train, test) in enumerate(folds):
+    splits = StratifiedKFold(folds, shuffle=True, random_state=seed).split(y, y)
+    for fold, (train, test) in enumerate(splits):
         model = ElasticFeatureClassifier(
             setting.n_filters, cascade=(), random_state=1000 * seed + fold, n_jobs=1
         )
-        with patch.object(solution, "_STRENGTHS", setting.strengths):
+        with patch.multiple(
+            solution, STRENGTHS=setting.strengths, MOST_FOR_PARTS=setting.most_for_parts
+        ):
             model.fit(X[train], y[train])
         probabilities[test] = model.predict_proba(X[test])
     wrong = classes[probabilities.argmax(axis=1)] != y
@@ -75,31 +81,34 @@ def main(arguments: list[str]) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--datasets", nargs="+", default=None)
-    parser.add_argument("--settings", nargs="+", choices=SETTINGS, default=list(SETTINGS))
+    parser.add_argument("--settings", nargs="+", choices=SETTINGS, default=list(SETTINGS)[:4])
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--least", type=int, default=0, help="series that a training file has")
+    parser.add_argument("--most", type=int, default=400, help="series of it that are used")
+    parser.add_argument("--folds", type=int, default=4)
     options = parser.parse_args(arguments)
     warnings.filterwarnings("ignore")
     print(describe_machine(), "\n\nsettings:", "; ".join(options.settings))
     counts, table = [], []
     for name in options.datasets or sets_with("TRAIN"):
-        X, y = some_training_series(name, options.seed, MOST, FOLDS)
-        if len(np.unique(y)) < 2:
+        folds = options.folds
+        X, y = some_training_series(name, options.seed, options.most, folds)
+        if len(np.unique(y)) < 2 or len(y) < options.least:
             continue
-        rows = [_held_out(SETTINGS[each], X, y, options.seed) for each in options.settings]
-        counts.append(len(y) * (FOLDS - 1) / FOLDS)
+        rows = [_held_out(SETTINGS[each], X, y, folds, options.seed) for each in options.settings]
+        counts.append(len(y) * (folds - 1) / folds)
         table.append(rows)
         cells = "  ".join(
             f"{error:6.2f} {loss:.4f} {seconds:5.1f}" for error, loss, seconds in rows
         )
         print(f"{name:30s} {len(y):3d}  {cells}", flush=True)
-    few, results = np.array(counts) <= FEW, np.array(table)
-    for title, chosen in (("few", few), ("more", ~few)):
-        own = results[chosen]
+    results = np.array(table)
+    for least, most in pairwise(SIZES):
+        own = results[(least < np.array(counts)) & (np.array(counts) <= most)]
         if len(own) < 2:
             continue
-        print(
-            f"\n{len(own)} sets with {title} series: {own[:, 0, 0].mean():.2f} % errors, ", end=""
-        )
+        print(f"\n{len(own)} sets with more than {least:g} and at most {most:g} series: ", end="")
+        print(f"{own[:, 0, 0].mean():.2f} % errors, ", end="")
         print(f"log loss {own[:, 0, 1].mean():.4f} with {options.settings[0]}\n")
         print("| | error, points | better / worse | log loss | better / worse | time |")
         print("| --- | ---: | --- | ---: | --- | ---: |")

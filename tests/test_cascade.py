@@ -10,7 +10,7 @@ from warplearn import ElasticFeatureClassifier, ElasticFeatureRegressor, SeriesC
 from warplearn.features import Stage
 from warplearn.features.cascade import DEVIATIONS, _margin_deviation
 from warplearn.features.reduction import Basis, Cases, Total, select
-from warplearn.features.solution import finish, finish_again
+from warplearn.features.solution import MOST_FOR_PARTS, finish, finish_again
 
 SETTINGS = {"n_filters": 1000, "n_shapelets": 500, "cascade": (0.2, 0.5), "random_state": 0}
 
@@ -253,9 +253,9 @@ def test_shares_that_are_none_are_named(rng, cascade):
 
 def test_all_groups_with_their_penalties_are_the_whole_model(rng):
     """Where there are no parts, fitting again changes nothing."""
-    X, y = bumps(rng, 270)
+    X, y = bumps(rng, MOST_FOR_PARTS + 14)
     Y = np.where(y[:, None] == np.arange(3), 1.0, -1.0)
-    cases = Cases(SeriesCollection.of(X), Y, rng.uniform(0.5, 2, 270))
+    cases = Cases(SeriesCollection.of(X), Y, rng.uniform(0.5, 2, MOST_FOR_PARTS + 14))
     features = warplearn.ElasticFeatures(320, random_state=0).fit(X)
     basis, total = Basis.of([features], cases), Total.of(cases)
     ref = finish(basis, total, np.array([1e-3, 1e-2, 1e-1, 1.0]))

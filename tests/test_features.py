@@ -567,8 +567,8 @@ def test_features_that_hardly_differ_have_little_influence(rng):
 
 
 def test_parts_of_families_are_weighed_where_series_are_few(rng):
-    X, y = bumps(rng, 257)
-    few = ElasticFeatureClassifier(400, random_state=0).fit(X[:256], y[:256])
+    X, y = bumps(rng, 401)
+    few = ElasticFeatureClassifier(400, random_state=0).fit(X[:400], y[:400])
     many = ElasticFeatureClassifier(400, random_state=0).fit(X, y)
     assert len(many.families_) == 8
     start = "filters, m = 2, second_differences, dilation "
@@ -597,7 +597,7 @@ def test_factors_are_a_ridge_regression(rng):
 
 
 def test_classifier_is_a_sum_of_ridge_regressions(rng, monkeypatch):
-    monkeypatch.setattr(solution, "_STRENGTHS", (0.0,))  # has tests of its own
+    monkeypatch.setattr(solution, "STRENGTHS", (0.0,))  # has tests of its own
     X, y = bumps(rng, 40, classes=3)
     weights = rng.uniform(0.5, 2, 40)
     names = ("raw", "smooth", "differences")

@@ -42,7 +42,7 @@ GRIDS: dict[str, dict[str, list[Any]]] = {
     **dict.fromkeys(("adaline", "logistic", "margin", "perceptron", "svm"), _LINEAR),
     "logistic-cv": {"n_best": [1, 8]},
     "svm-cv": {"n_best": [1, 8]},
-    "features": {"n_filters": [2000, 8000]},
+    "features": {"n_filters": [2000, None]},
     "lvq": {"learning_rate_init": [0.3, 0.1, 0.03], "n_prototypes": [1, 2, 3]},
     "neighbors": {"n_neighbors": [1, 3, 5], "band": [0.0, 0.05, 0.1, None]},
     "network": {"learning_rate_init": [0.01, 0.003], "elasticity": [0.0, 0.05, 0.1]},

@@ -150,7 +150,7 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
     intercept_ : array of shape (targets,)
         The constant of each regression.
     families_ : list of str
-        The families that have a regression.  With at most 256 series there are also regressions
+        The families that have a regression.  With at most 400 series there are also regressions
         on those filters of a family that have similar dilations.
     factors_ : array of shape (families,)
         Factor of the regression of each family.

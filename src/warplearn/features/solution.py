@@ -47,9 +47,9 @@ from warplearn.features.ridge import (
 from warplearn.series.numbers import unit_of
 
 _FEW = 1.15  # cases for each feature, up to which equations of the size of the cases cost less
-_MOST_FOR_PARTS = 256  # cases, up to which there are regressions on parts of families
+MOST_FOR_PARTS = 400  # cases, up to which there are regressions on parts of families
 _SCALES = 4  # parts of similar dilations
-_STRENGTHS = 0.0, 0.5, 2.0, 8.0  # of the penalty on changes, relative to their mean square
+STRENGTHS = 0.0, 0.5, 2.0, 8.0  # of the penalty on changes, relative to their mean square
 
 
 class Term(NamedTuple):
@@ -165,7 +165,7 @@ class Problem:
     @property
     def has_few_cases(self) -> bool:
         """Whether there are also regressions on parts of families."""
-        return self.moments is None and self.everything.n_cases <= _MOST_FOR_PARTS
+        return self.moments is None and self.everything.n_cases <= MOST_FOR_PARTS
 
     def families(self) -> Iterator[tuple[Family, Features]]:
         """Each family with its features."""
@@ -242,7 +242,7 @@ def finish(basis: Basis, total: Total, alphas: Array, slack: float = 0.0) -> Sol
     slack : float, default=0
         As for `solve`.
     """
-    problem = Problem(basis, total, varied=any(_STRENGTHS))
+    problem = Problem(basis, total, varied=any(STRENGTHS))
     solved: list[tuple[Term, RidgeFit]] = []
     for place, (family, features) in enumerate(problem.families()):
         if problem.has_few_cases:
@@ -283,7 +283,7 @@ def _solved_in_parts(
 ) -> Iterator[tuple[Term, RidgeFit]]:
     """The regressions of few cases on a family and on its parts."""
     family, weights = problem.basis.families[place], problem.sample.weights
-    strengths: Sequence[float] = _STRENGTHS
+    strengths: Sequence[float] = STRENGTHS
     for part, columns, rows in _parts(problem.basis, family, features, weights):
         penalties = alphas * len(columns)
         fit, strength = solve_few(rows, problem.targets, weights, penalties, slack, strengths)
