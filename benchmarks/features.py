@@ -116,7 +116,7 @@ def _read(name: str, split: str) -> Any:
 
 @cache
 def _warm_up(method: str, name: str) -> None:
-    """Compile for series of this kind: all of them for our methods, some of each class for others."""
+    """Compile for series of this kind: all of them for our methods, a few for others."""
     (X, y), (X_test, _) = _read(name, "TRAIN"), _read(name, "TEST")
     # Ours compile what the data need: as many lanes as series, only features with a factor above 0.
     all_of_them = method not in NEEDS

@@ -24,7 +24,7 @@ from benchmarks.measure import describe_machine
 from warplearn import ElasticFeatureClassifier
 from warplearn.features import solution
 
-SIZES = 0, 256, solution.MOST_FOR_PARTS, np.inf  # series to learn from, between which sets are alike
+SIZES = 0, 256, solution.MOST_FOR_PARTS, np.inf  # series to learn from, bounds of groups
 
 
 class Setting(NamedTuple):
