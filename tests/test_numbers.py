@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import warplearn
 from warplearn import SeriesCollection, catalogue, dtw
-from warplearn.series.numbers import LARGEST, check_numbers, usable
+from warplearn.series.numbers import BLOCK, LARGEST, all_usable, check_numbers, usable
 from warplearn.series.scaling import standardized
 
 RNG = np.random.default_rng(0)
@@ -216,3 +216,16 @@ def test_a_stream_refuses_a_sample_that_would_overflow():
     stream = brief("ElasticPerceptron").fit(X, Y).stream()
     with pytest.raises(ValueError, match=r"sample must be between .* but contains 1e\+200"):
         stream.push(1e200)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("size", [0, 1, 7, BLOCK // 2 + 1, BLOCK + 1])
+def test_arrays_are_usable_if_each_is(dtype, size, rng):
+    arrays = [rng.normal(size=(2, size)).astype(dtype) for _ in range(5)]
+    assert all_usable(arrays)
+    for array in arrays:
+        for wrong in (np.nan, -np.inf, -2 * LARGEST[array.itemsize]) if size else ():
+            before, array[-1, -1] = array[-1, -1], wrong
+            assert not all_usable(arrays)
+            array[-1, -1] = before
+    assert all_usable(arrays)

@@ -358,6 +358,21 @@ def test_models_do_not_see_each_other(data, rng, count, dtype):
         assert beside.history == pytest.approx(alone.history, rel=rounding)
 
 
+def test_models_in_lanes_may_have_different_numbers_of_rows(data):
+    """Rows behind the end of all series are kept as they are."""
+    X, y = data
+    taller = start(1)._replace(W=np.concatenate([start(1).W, start(2).W], axis=1))
+    models = [start(0), taller, start(2)]
+    together = train(X, y, Logistic(), models, RISK)
+    n = start(0).W.shape[1]
+    for model, got in zip(models, together, strict=True):
+        alone = model._replace(W=model.W[:, :n])
+        (wanted,) = train(X, y, Logistic(), [alone], RISK)
+        assert got.W.shape == model.W.shape
+        np.testing.assert_array_equal(got.W[:, :n], wanted.W)
+        np.testing.assert_array_equal(got.W[:, n:], model.W[:, n:])
+
+
 def test_plans_of_different_kinds_are_trained_in_one_call(data):
     """Losses, sizes, methods and data may differ: the result is that of each plan alone."""
     X, y = data

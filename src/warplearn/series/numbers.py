@@ -8,13 +8,22 @@ the product of two; what is computed from scores is in float64.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LARGEST", "check_count", "check_flag", "check_numbers", "unit_of", "usable"]
+__all__ = [
+    "LARGEST",
+    "all_usable",
+    "check_count",
+    "check_flag",
+    "check_numbers",
+    "unit_of",
+    "usable",
+]
 
 LARGEST = {4: 1e15, 8: 1e100}  # by bytes: of float32 and float64
 
@@ -48,6 +57,18 @@ def usable(values: NDArray[np.floating[Any]]) -> bool:
         values, flags=["external_loop", "buffered", "zerosize_ok"], buffersize=BLOCK
     )
     return all(block.max() <= most and block.min() >= -most for block in blocks)
+
+
+def all_usable(arrays: Sequence[NDArray[np.floating[Any]]]) -> bool:
+    """Whether all values of some arrays are usable; they have one dtype and about the same size.
+
+    Small arrays are joined: to call NumPy for each takes longer than to look at its values.
+    """
+    step = max(1, BLOCK // max(1, arrays[0].size))
+    return all(
+        usable(np.concatenate([array.reshape(-1) for array in arrays[first : first + step]]))
+        for first in range(0, len(arrays), step)
+    )
 
 
 def unit_of(values: NDArray[np.floating[Any]], axis: int | None = None) -> Any:

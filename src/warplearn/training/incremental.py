@@ -89,23 +89,28 @@ class Layout(NamedTuple):
         """Numbers in a block of n x m matrices of d channels."""
         return int(skewed_size(self.lanes, n, m)) if self.lone else n * m * d * self.lanes
 
-    def put(self, blocks: NDArray[Any], unit: int, matrix: NDArray[Any]) -> None:
-        """Store the matrix of an output in the blocks of its task; rows it has not stay 0."""
+    def put(self, blocks: NDArray[Any], matrices: Sequence[NDArray[Any]]) -> None:
+        """Store the matrices of a task, one for each output; rows they have not stay 0."""
         if self.lone:
-            n, m, _ = matrix.shape
-            skew(self.lanes, np.ascontiguousarray(matrix).reshape(-1), n, m, blocks[0])
-        else:
-            laned = blocks[unit // self.lanes].reshape(-1, self.lanes)
-            laned[: matrix.size, unit % self.lanes] = matrix.reshape(-1)
+            n, m, _ = matrices[0].shape
+            matrix = np.ascontiguousarray(matrices[0], blocks.dtype)
+            skew(self.lanes, matrix.reshape(-1), n, m, blocks[0])
+            return
+        for number, block in enumerate(blocks):
+            some = matrices[number * self.lanes : (number + 1) * self.lanes]
+            rows = np.zeros((len(some), block.size // self.lanes), block.dtype)
+            for row, matrix in zip(rows, some, strict=True):
+                row[: matrix.size] = matrix.reshape(-1)
+            block.reshape(-1, self.lanes)[:, : len(some)] = rows.T  # all at once, in memory order
 
-    def take(self, blocks: NDArray[Any], unit: int, shape: tuple[int, int, int]) -> NDArray[Any]:
-        """The matrix of an output."""
+    def take(self, blocks: NDArray[Any], n: int, m: int, d: int) -> NDArray[Any]:
+        """The n x m matrices of a task, one for each output; they may be a view."""
         if self.lone:
-            matrix = np.empty(shape, blocks.dtype)
-            unskew(self.lanes, blocks[0], shape[0], shape[1], matrix.reshape(-1))
+            matrix = np.empty((1, n, m, d), blocks.dtype)
+            unskew(self.lanes, blocks[0], n, m, matrix.reshape(-1))
             return matrix
-        laned = blocks[unit // self.lanes].reshape(-1, self.lanes)
-        return laned[: int(np.prod(shape)), unit % self.lanes].reshape(shape)
+        by_block = blocks.reshape(len(blocks), -1, self.lanes).swapaxes(1, 2)
+        return by_block.reshape(self.units, -1, m, d)[:, :n]
 
 
 class Bank:
@@ -135,15 +140,17 @@ class Bank:
         first_state = group.models[0].state
         self.n_averaged = 0 if first_state is None else first_state.n_averaged
         for task, members in enumerate(layout.tasks):
-            for slot, index in enumerate(members):
-                model = group.models[index]
-                for output in range(size):
-                    self.target_of[task, slot * size + output] = model.rows[output]
-                self._put(self.weights, self.bias, task, slot, model.parameters)
-                if self.average and model.state is not None and model.state.mean is not None:
-                    self._put(self.mean, self.mean_bias, task, slot, model.state.mean)
-                self.eta[task, slot], self.lam[task, slot] = model.eta, model.lam
-                self.loss_parameters[task, slot] = model.loss_parameters
+            models, used = [group.models[index] for index in members], slice(len(members))
+            self.target_of[task, : size * len(models)] = [
+                row for each in models for row in each.rows
+            ]
+            self._put(self.weights, self.bias, task, [model.parameters for model in models])
+            means = [model.state.mean for model in models if model.state and model.state.mean]
+            if self.average and means:
+                self._put(self.mean, self.mean_bias, task, means)
+            self.eta[task, used] = [model.eta for model in models]
+            self.lam[task, used] = [model.lam for model in models]
+            self.loss_parameters[task, used] = [model.loss_parameters for model in models]
         self.best, self.best_bias = self.weights.copy(), self.bias.copy()
         self.status = np.zeros((tasks, most), np.int64)
         self.mistakes = np.full((tasks, most), np.inf)
@@ -157,25 +164,24 @@ class Bank:
         weights: NDArray[Any],
         bias: NDArray[Any],
         task: int,
-        slot: int,
-        parameters: Sequence[NDArray[Any]],
+        parameters: Sequence[Sequence[NDArray[Any]]],
     ) -> None:
-        size = self.group.objective.n_outputs
-        W, b = parameters[:2]
-        for output in range(size):
-            unit = slot * size + output
-            self.layout.put(weights[task], unit, W[output].astype(weights.dtype))
-            bias[task, unit] = b[output]
+        """Store W and b of the models of a task."""
+        self.layout.put(weights[task], [matrix for W, *_ in parameters for matrix in W])
+        biases = np.concatenate([b for _, b, *_ in parameters])
+        bias[task, : len(biases)] = biases
 
     def _take(
-        self, weights: NDArray[Any], bias: NDArray[Any], task: int, slot: int, rows: int
-    ) -> list[NDArray[Any]]:
-        """W and b of the model in a slot."""
-        size = self.group.objective.n_outputs
-        shape = (rows, *self.group.models[0].W.shape[2:])
-        units = range(slot * size, (slot + 1) * size)
-        W = np.stack([self.layout.take(weights[task], unit, shape) for unit in units])
-        return [W, bias[task, list(units)]]
+        self, weights: NDArray[Any], bias: NDArray[Any], task: int
+    ) -> list[list[NDArray[Any]]]:
+        """W and b of each model of a task."""
+        size, members = self.group.objective.n_outputs, self.layout.tasks[task]
+        shapes = [self.group.models[index].W.shape[1:] for index in members]
+        matrices, found = self.layout.take(weights[task], *max(shapes)), []
+        for slot, (rows, *_) in enumerate(shapes):
+            units = slice(slot * size, (slot + 1) * size)
+            found.append([np.ascontiguousarray(matrices[units, :rows]), bias[task, units].copy()])
+        return found
 
     @property
     def running(self) -> bool:
@@ -282,10 +288,10 @@ class Bank:
         risks, mistakes = self._histories()
         ordered: dict[int, Solution] = {}
         for task, members in enumerate(self.layout.tasks):
+            best, states = self._take(self.best, self.best_bias, task), self._states(task)
             for slot, index in enumerate(members):
-                rows = self.group.models[index].W.shape[1]
                 epochs = int(self.epochs[task, slot])
-                W, b = self._take(self.best, self.best_bias, task, slot, rows)
+                W, b = best[slot]
                 ordered[index] = Solution(
                     W,
                     b,
@@ -296,7 +302,7 @@ class Bank:
                     whole_mistakes(self.mistakes[task, slot]),
                     risks[task, slot, :epochs],
                     mistakes[task, slot, :epochs],
-                    self._state(task, slot, rows, epochs),
+                    states[slot],
                 )
         return [ordered[index] for index in range(len(ordered))]
 
@@ -308,15 +314,18 @@ class Bank:
         risks = np.concatenate([each.risks for each in self.history], axis=2)
         return risks, np.concatenate([each.mistakes for each in self.history], axis=2)
 
-    def _state(self, task: int, slot: int, rows: int, epochs: int) -> State | None:
-        """With a mean over epochs, the latest parameters are not those of the solution."""
+    def _states(self, task: int) -> Sequence[State | None]:
+        """With a mean over epochs, the latest parameters are not those of the solutions."""
+        members = self.layout.tasks[task]
         if not self.average:
-            return None
-        return State(
-            self._take(self.weights, self.bias, task, slot, rows),
-            mean=self._take(self.mean, self.mean_bias, task, slot, rows),
-            n_averaged=self.n_averaged + epochs,
-        )
+            return [None] * len(members)
+        latest = self._take(self.weights, self.bias, task)
+        means = self._take(self.mean, self.mean_bias, task)
+        counts = self.n_averaged + self.epochs[task]
+        return [
+            State(parameters, mean=mean, n_averaged=int(count))
+            for parameters, mean, count in zip(latest, means, counts[: len(members)], strict=True)
+        ]
 
 
 def _held_out(examples: Sequence[Examples]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

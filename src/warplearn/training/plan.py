@@ -282,6 +282,11 @@ class Solution(NamedTuple):
     mistakes_history: NDArray[np.float64]
     state: State | None = None
 
+    @property
+    def parameters(self) -> list[Array]:
+        """All arrays of the model: W, b and those of the head."""
+        return [self.W, self.b, *self.head]
+
     def without_weights(self) -> Solution:
         """How the parameters came about; estimators keep the parameters themselves elsewhere."""
         nothing = np.empty(0)

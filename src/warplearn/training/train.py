@@ -22,7 +22,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from warplearn._kernels.simd.threads import blas_threads
-from warplearn.series.numbers import check_numbers, usable
+from warplearn.series.numbers import all_usable, check_numbers, usable
 from warplearn.training import losses
 from warplearn.training.batches import Batches
 from warplearn.training.incremental import Bank
@@ -83,9 +83,10 @@ def _train(plans: Sequence[Plan], n_jobs: int | None, verbose: int) -> list[list
 
 def _check(plan: Plan) -> None:
     losses.resolve(plan.objective.loss)
-    for model in plan.models:
-        for parameters in model.parameters:
-            check_numbers(parameters, "the initial weights (see init_scale)")
+    for parameters in zip(*(model.parameters for model in plan.models), strict=True):
+        if not all_usable(parameters):
+            for each in parameters:
+                check_numbers(each, "the initial weights (see init_scale)")
     if plan.procedure.batch_size is None:
         if not plan.X.in_memory:
             raise ValueError(
@@ -123,21 +124,28 @@ def _run(group: Group, n_jobs: int | None, verbose: int) -> tuple[list[Solution]
         interrupted = True
     if verbose:
         print(file=sys.stderr)
-    solutions = [
-        _without_overflow(solution, model)
-        for solution, model in zip(steps.solutions(interrupted), group.models, strict=True)
+    return _without_overflow(steps.solutions(interrupted), group.models), interrupted
+
+
+def _without_overflow(solutions: Sequence[Solution], models: Sequence[Model]) -> list[Solution]:
+    """Mark solutions whose risk exploded; weights that none can compute with are not kept."""
+    parameters = zip(*(solution.parameters for solution in solutions), strict=True)
+    if not all(all_usable(each) for each in parameters):
+        solutions = [_kept(*pair) for pair in zip(solutions, models, strict=True)]
+    return [
+        solution._replace(reason="diverged") if _exploded(solution) else solution
+        for solution in solutions
     ]
-    return solutions, interrupted
 
 
-def _without_overflow(solution: Solution, model: Model) -> Solution:
-    """Mark a solution whose risk exploded; weights that none can compute with are not kept."""
-    if not all(usable(each) for each in (solution.W, solution.b, *solution.head)):
+def _kept(solution: Solution, model: Model) -> Solution:
+    """The solution, or the initial parameters in the place of ones that are not usable."""
+    if not all(usable(each) for each in solution.parameters):
         W, b, *head = model.parameters
         return solution._replace(
             W=W, b=b, head=tuple(head), reason="diverged", risk=np.inf, mistakes=-1, state=None
         )
-    return solution._replace(reason="diverged") if _exploded(solution) else solution
+    return solution
 
 
 def _exploded(solution: Solution) -> bool:

@@ -13,18 +13,16 @@ import numpy as np
 
 from warplearn._kernels.recursion.forward import steps_of
 from warplearn._kernels.recursion.local import gradient
-from warplearn._kernels.recursion.steps import bit_of, lanes_in, set_above, set_diagonal, step_at
+from warplearn._kernels.recursion.steps import bit_of, in_lanes, set_above, set_diagonal, step_at
 from warplearn._kernels.simd.compiling import inlined, inner
 from warplearn._kernels.simd.constants import ZERO, Static, constants, value_of
 from warplearn._kernels.simd.numbers import lesser
 from warplearn._kernels.simd.vector import (
     add_to_matrix,
     add_to_series,
-    like,
     load,
     matrix_at,
     series_at,
-    where,
 )
 
 
@@ -70,7 +68,7 @@ class Trace(NamedTuple):
 
 
 @inlined
-def _add_gradient(config, wanted, cost, operands, gradients, first, row, cell, on_path, factor):
+def _add_gradient(config, wanted, cost, operands, gradients, first, row, cell, here, factor):
     """Add the local derivatives of one cell, times `factor`, in the lanes on whose path it is.
 
     In other lanes they may be infinite or NaN, and a product with 0 would be NaN.  `row` and
@@ -78,7 +76,6 @@ def _add_gradient(config, wanted, cost, operands, gradients, first, row, cell, o
     first element of the row.
     """
     lanes, role = config.lanes, config.role
-    zero = like(factor, 0.0)
     for c in range(value_of(config.channels)):
         x = first
         if c > 0:
@@ -86,10 +83,10 @@ def _add_gradient(config, wanted, cost, operands, gradients, first, row, cell, o
         w = matrix_at(role, lanes, operands.w, operands.w_start + cell + c)
         x_slope, w_slope = gradient(cost, x, w)
         if value_of(wanted.series):
-            added = where(on_path, factor * x_slope, zero)
+            added = in_lanes(here, factor * x_slope)
             add_to_series(role, gradients.to_x, gradients.x_start + row + c, added)
         if value_of(wanted.matrix):
-            added = where(on_path, factor * w_slope, zero)
+            added = in_lanes(here, factor * w_slope)
             add_to_matrix(role, gradients.to_w, gradients.w_start + cell + c, added)
 
 
@@ -99,13 +96,12 @@ def _gather(config, wanted, cost, operands, gradients, first, i, j, here, factor
     if value_of(wanted.series) + value_of(wanted.matrix) + value_of(wanted.visits):
         d = value_of(config.channels)
         cell = i * operands.w_stride + j * d
-        on_path = lanes_in(factor, here)
         if value_of(wanted.visits):
-            added = where(on_path, factor, like(factor, 0.0))
+            added = in_lanes(here, factor)
             place = (gradients.w_start + cell) // d
             add_to_matrix(config.role, gradients.visits, place, added)
         row = i * d
-        _add_gradient(config, wanted, cost, operands, gradients, first, row, cell, on_path, factor)
+        _add_gradient(config, wanted, cost, operands, gradients, first, row, cell, here, factor)
 
 
 @inlined

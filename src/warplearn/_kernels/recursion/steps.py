@@ -7,9 +7,10 @@ straight up.
 A set of lanes is an integer with one bit a lane.  Where masks have registers of their own
 (AVX-512), bit l is lane l, and a step is two such integers, one after the other.  AVX2 has an
 instruction that takes 32 bits out of a register, but none that puts many lanes into it in their
-order.  There the comparisons of two registers, *above* and *diagonal*, are packed into one, which
-leaves the lanes of above and diagonal in alternating bytes, permuted.  The bits of a set then stand
-in this order, too: `bit_of` is the place of a lane.  Wider elements fill two bits each.
+order.  There the comparisons *above* and *diagonal* of a register alternate in its halves of
+elements, and those of two registers are packed into one.  So the bits of above and diagonal
+alternate, and the lanes are permuted.  The bits of a set then stand in this order, too: `bit_of` is
+the place of a lane.  Wider elements fill two bits each.
 
 All functions take a vector, `like`, for its type alone.
 """
@@ -23,10 +24,10 @@ from numba.extending import intrinsic
 
 from warplearn._kernels.simd.compiling import inlined
 from warplearn._kernels.simd.target import TARGET
-from warplearn._kernels.simd.vector import Mask, Vec, address_of, maximum, part_of
+from warplearn._kernels.simd.vector import Vec, address_of, indices, maximum, part_of
 
-_BYTE, _INT32, _INT64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
-_OWN_BYTES = 0x00FF00FF00FF00FF  # of a packed step: those of `above`, and shifted of `diagonal`
+_BYTE, _SHORT, _INT32, _INT64 = (ir.IntType(bits) for bits in (8, 16, 32, 64))
+_OWN_BITS = 0x5555555555555555  # of a packed step: those of `above`, and shifted of `diagonal`
 
 
 def _registers(like: Vec) -> int:
@@ -47,13 +48,13 @@ def _bit_of(like: Vec, lane: int) -> int:
     register, element = divmod(lane, per_register)
     pair, side = divmod(register, 2)
     half, place = divmod(element, per_register // 2)
-    return 32 * pair + 16 * half + 4 * side + 8 // per_register * place
+    return 32 * pair + 16 * half + 8 * side + 16 // per_register * place
 
 
 def _all_bits(like: Vec) -> int:
     """The set of all lanes."""
     count = _registers(like)
-    return _OWN_BYTES & (1 << 16 * count) - 1 if count else (1 << like.lanes) - 1
+    return _OWN_BITS & (1 << 16 * count) - 1 if count else (1 << like.lanes) - 1
 
 
 @intrinsic
@@ -83,31 +84,46 @@ def _signed(bits: int) -> int:
 
 
 @intrinsic
-def lanes_in(typingctx, like, lane_set):
-    """The mask of the lanes in a set."""
+def in_lanes(typingctx, lane_set, vec):
+    """The numbers of the lanes in a set, and 0 in others."""
 
     def codegen(context, builder, sig, args):
-        bits = args[1]
-        if not _registers(like):
-            if like.lanes < 64:
-                bits = builder.trunc(bits, ir.IntType(like.lanes))
-            return builder.bitcast(bits, context.get_value_type(sig.return_type))
-        # Compared in integers as wide as the elements, which is how masks are used.
-        width = like.dtype.bitwidth
-        integer = ir.IntType(width)
-        words = [
-            builder.trunc(builder.lshr(bits, _INT64(at)), integer) for at in range(0, 64, width)
-        ]
-        undefined = ir.Constant(ir.VectorType(integer, like.lanes), ir.Undefined)
-        spread = undefined
-        places = [_bit_of(like, lane) for lane in range(like.lanes)]
-        for lane, place in enumerate(places):
-            spread = builder.insert_element(spread, words[place // width], _INT32(lane))
-        own = [1 << place % width for place in places]
-        wanted = ir.Constant(undefined.type, own)
-        return builder.icmp_signed("==", builder.and_(spread, wanted), wanted)
+        bits, values = args
+        if _registers(vec):
+            return _chosen(builder, vec, bits, values)
+        if vec.lanes < 64:
+            bits = builder.trunc(bits, ir.IntType(vec.lanes))
+        mask = builder.bitcast(bits, ir.VectorType(ir.IntType(1), vec.lanes))
+        return builder.select(mask, values, ir.Constant(values.type, None))
 
-    return Mask(like.lanes)(like, types.int64), codegen
+    return vec(types.int64, vec), codegen
+
+
+def _chosen(builder, kind, bits, values):
+    """Numbers in the lanes of a packed set, a register at a time.
+
+    The bit of a lane becomes the sign of its element, by which an instruction of AVX2 chooses.
+    """
+    width = kind.dtype.bitwidth
+    integer, per_register = ir.IntType(width), 8 * TARGET.register_bytes // width
+    words = [builder.trunc(builder.lshr(bits, _INT64(at)), integer) for at in range(0, 64, width)]
+    places = [_bit_of(kind, lane) for lane in range(kind.lanes)]
+    signs = ir.Constant(ir.VectorType(integer, kind.lanes), ir.Undefined)
+    for lane, place in enumerate(places):
+        signs = builder.insert_element(signs, words[place // width], _INT32(lane))
+    shifts = ir.Constant(signs.type, [width - 1 - place % width for place in places])
+    signs = builder.bitcast(builder.shl(signs, shifts), values.type)
+    zeros = ir.Constant(ir.VectorType(values.type.element, per_register), None)
+    choose = f"avx.blendv.p{'s' if width == 32 else 'd'}.256"
+    parts = []
+    for first in range(0, kind.lanes, per_register):
+        value, sign = (part_of(builder, each, first, per_register) for each in (values, signs))
+        parts.append(_call(builder, choose, zeros.type, [zeros, value, sign]))
+    while len(parts) > 1:
+        order = indices(range(2 * parts[0].type.count))
+        pairs = zip(parts[::2], parts[1::2], strict=True)
+        parts = [builder.shuffle_vector(*pair, order) for pair in pairs]
+    return parts[0]
 
 
 def _integer_at(context, builder, array_type, array, offset, bits):
@@ -131,7 +147,7 @@ def step_at(typingctx, like, steps, cell):
         if count:
             word = builder.load(address, align=1)
             word = builder.zext(word, _INT64) if size < 8 else word
-            sets = [builder.lshr(word, _INT64(at)) for at in (0, 8)]
+            sets = [builder.lshr(word, _INT64(at)) for at in (0, 1)]
         else:
             integer = ir.IntType(like.lanes)
             address = builder.bitcast(address, integer.as_pointer())
@@ -157,7 +173,7 @@ def _setter(part):
             if count:
                 address = _integer_at(context, builder, steps, array, offset, 8 * size)
                 word = builder.load(address, align=1)
-                own = word.type(_signed(_all_bits(like) << 8 * part))
+                own = word.type(_signed(_all_bits(like) << part))
                 filled = builder.or_(word, own)
                 cleared = builder.and_(word, builder.not_(own))
                 builder.store(builder.select(value, filled, cleared), address, align=1)
@@ -209,34 +225,25 @@ def _packed(builder, kind, best, above, diagonal):
     width = kind.dtype.bitwidth
     integers = ir.VectorType(ir.IntType(width), kind.lanes)
     bits = [builder.bitcast(value, integers) for value in (best, above, diagonal)]
-    masks = [builder.icmp_signed("==", *bits[i : i + 2]) for i in (0, 1)]
-    register = ir.VectorType(_INT32, 8)
-    per_register = 8 * TARGET.register_bytes // width
+    masks = [builder.sext(builder.icmp_signed("==", *bits[i : i + 2]), integers) for i in (0, 1)]
+    shorts, per_register = ir.VectorType(_SHORT, 16), 8 * TARGET.register_bytes // width
+    alternate = indices([i + 16 * (i % 2) for i in range(16)])
     parts = []
-    for mask in masks:
-        full = builder.sext(mask, ir.VectorType(ir.IntType(width), mask.type.count))
-        parts.append(
-            [
-                builder.bitcast(part_of(builder, full, first, per_register), register)
-                for first in range(0, mask.type.count, per_register)
-            ]
-        )
-    above, diagonal = parts
+    for first in range(0, kind.lanes, per_register):
+        both = [part_of(builder, mask, first, per_register) for mask in masks]
+        both = [builder.bitcast(part, shorts) for part in both]
+        parts.append(builder.shuffle_vector(*both, alternate))
     words = []
-    for pair in range(0, len(above), 2):
-        shorts = [
-            _call(builder, "packssdw", ir.VectorType(ir.IntType(16), 16), part[pair : pair + 2])
-            for part in (above, diagonal)
-        ]
-        bytes_ = _call(builder, "packsswb", ir.VectorType(_BYTE, 32), shorts)
-        words.append(_call(builder, "pmovmskb", _INT32, [bytes_]))
+    for pair in zip(parts[::2], parts[1::2], strict=True):
+        packed = _call(builder, "avx2.packsswb", ir.VectorType(_BYTE, 32), pair)
+        words.append(_call(builder, "avx2.pmovmskb", _INT32, [packed]))
     return words
 
 
 def _call(builder, name, result, operands):
     """Call an instruction of AVX2."""
     kind = ir.FunctionType(result, [operand.type for operand in operands])
-    function = cgutils.get_or_insert_function(builder.module, kind, f"llvm.x86.avx2.{name}")
+    function = cgutils.get_or_insert_function(builder.module, kind, f"llvm.x86.{name}")
     return builder.call(function, operands)
 
 
