@@ -12,7 +12,7 @@ from warplearn.features.cascade import DEVIATIONS, _margin_deviation
 from warplearn.features.reduction import Basis, Cases, Total, select
 from warplearn.features.solution import MOST_FOR_PARTS, finish, finish_again
 
-SETTINGS = {"n_filters": 1000, "n_shapelets": 500, "cascade": (0.2, 0.5), "random_state": 0}
+SETTINGS = {"n_filters": 1000, "n_shapelets": 500, "cascade": (200, 500), "random_state": 0}
 
 
 def bumps(rng, count, classes=3, n=50):
@@ -171,8 +171,8 @@ def test_who_has_no_stages():
     assert ElasticFeatureClassifier(**SETTINGS, keep=0.5).fit(X, y).stages_ == []
     model = ElasticFeatureClassifier(**SETTINGS).fit(X, y)
     assert model.shrink(X, y, 200).stages_ == []
-    alike = ElasticFeatureClassifier(**SETTINGS | {"cascade": (0.48, 0.49, 0.999)}).fit(X, y)
-    assert len(alike.stages_) == 1  # the second has no more groups, and the third has all
+    alike = ElasticFeatureClassifier(**SETTINGS | {"cascade": (480, 481, 999)}).fit(X, y)
+    assert len(alike.stages_) == 1  # the second has no more groups, the third too many
 
 
 def test_series_without_differences():
@@ -241,9 +241,9 @@ def test_what_are_no_stages_is_named(fitted, stages):
 
 
 @pytest.mark.parametrize(
-    "cascade", [0.5, "0.5", (0.5, 0.25), (0.25, 0.25), (0,), (1,), (np.nan,), [[0.5]], None]
+    "cascade", [500, "500", (500, 250), (8, 8), (0,), (0.5,), (np.nan,), (2**40,), [[8]], None]
 )
-def test_shares_that_are_none_are_named(rng, cascade):
+def test_what_is_no_number_of_filters_is_named(rng, cascade):
     X, y = bumps(rng, 9)
     with pytest.raises((ValueError, TypeError), match="cascade"):
         ElasticFeatureClassifier(64, cascade=cascade).fit(X, y)

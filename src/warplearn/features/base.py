@@ -206,10 +206,10 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
         self.__dict__.pop("_growth", None)
         cases = self._check(X, y, sample_weight, reset=True)
         kept = _positive(cases)
-        shares = self._checked_shares()
+        sizes = self._checked_sizes()
         with blas_threads(self.n_jobs):
             basis = self._draw(_sample(cases, kept), few=len(kept) <= _FEW)
-            self._adopt(basis, reduce_all(basis, cases, kept), *shares)
+            self._adopt(basis, reduce_all(basis, cases, kept), *sizes)
         return self
 
     def _draw(self, sample: Cases, *, few: bool) -> Basis:
@@ -270,7 +270,7 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
         cases = self._check(X, y, sample_weight, reset=growth is None, **options)
         kept = _positive(cases)
         self._checked_alphas()
-        self._checked_shares()
+        self._checked_sizes()
         if growth is not None:
             self._growth: Growth | None = None  # sums that are left half added up cannot grow again
         with blas_threads(self.n_jobs):
@@ -295,7 +295,7 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
                 self._growth = None  # as in `_grow`
                 total = settle(growth.basis, growth.total)
                 self._growth = Growth(growth.basis, total)
-                self._adopt(growth.basis, total, *self._checked_shares())
+                self._adopt(growth.basis, total, *self._checked_sizes())
             if name in vars(self):
                 return vars(self)[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -312,8 +312,8 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
             raise ValueError(f"alphas must be positive numbers, at least one, got {self.alphas!r}")
         return alphas
 
-    def _checked_shares(self) -> tuple[float, Sequence[float]]:
-        """The share of the work that is kept, and the shares of the stages."""
+    def _checked_sizes(self) -> tuple[float, Sequence[int]]:
+        """The share of the work that is kept, and the filters of the stages."""
         number = isinstance(self.keep, Real) and not isinstance(self.keep, bool)
         if not number or not 0 < self.keep <= 1:
             raise ValueError(f"keep must be a number above 0 and at most 1, got {self.keep!r}")

@@ -31,7 +31,6 @@ from warplearn.series.collection import SeriesCollection
 
 DEVIATIONS = 3.0  # of the margin, by which a series is clear
 _FEW = 10  # cases: deviations that as many cases tell are doubled, because they are too small
-_LEAST = 250  # filters and shapelets of a stage: fewer take little time anyway
 _BLOCK_BYTES = 2**22  # of features that are computed before they are used: they stay cached
 _ROWS = 4  # series whose features are multiplied at once
 
@@ -76,8 +75,8 @@ def _margin_deviation(loo: Array, of_all: Array, weights: Array) -> float:
     return float(np.sqrt(np.average((a - b - (c - d)) ** 2, weights=weights)))
 
 
-def fit_stages(basis: Basis, total: Total, whole: Solution, shares: Sequence[float]) -> list[Stage]:
-    """Stages that have some shares of the filters and shapelets.
+def fit_stages(basis: Basis, total: Total, whole: Solution, sizes: Sequence[int]) -> list[Stage]:
+    """Stages that have some of the filters, and as large a share of the shapelets.
 
     Parameters
     ----------
@@ -85,15 +84,15 @@ def fit_stages(basis: Basis, total: Total, whole: Solution, shares: Sequence[flo
         As for `finish`.
     whole : Solution
         What `finish` returned.
-    shares : sequence of float
-        Ascending.  Stages that would be very small, have no more groups than the one before, or all
-        groups, are left out.
+    sizes : sequence of int
+        Numbers of filters, ascending.  Stages that would have more than half of the filters, or no
+        more groups than the one before, are left out: they save little.
     """
     stages: list[Stage] = []
-    for share in shares:
-        groups = _first_groups(basis, share)
-        few = GROUP * len(groups) < _LEAST or (stages and len(groups) == len(stages[-1].groups))
-        if few or len(groups) == basis.first_groups[-1]:
+    n_filters = GROUP * basis.first_groups[1]
+    for size in sizes:
+        groups = _first_groups(basis, size / n_filters)
+        if 2 * size > n_filters or (stages and len(groups) == len(stages[-1].groups)):
             continue
         own = finish_again(*select(basis, total, groups), whole)
         deviation = _margin_deviation(own.loo, whole.loo, total.sample.weights)

@@ -44,10 +44,11 @@ class ElasticFeatureClassifier(Slides, ClassifierMixin, FeatureModel):
     ----------
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, by default 1.
-    cascade : sequence of float, default=(1 / 32, 1 / 8)
-        Shares of the filters and shapelets that `predict` computes first, ascending.  Series that
-        are clear then are classified without the others.  () computes all features of all series,
-        as `decision_function` and `predict_proba` do.  Without meaning if `keep` is below 1, and
+    cascade : sequence of int, default=(500, 2000)
+        How many filters `predict` computes first, with as large a share of the shapelets,
+        ascending.  Series that are clear then are classified without the others.  Numbers above
+        half of the filters are not used.  () computes all features of all series, as
+        `decision_function` and `predict_proba` do.  Without meaning if `keep` is below 1, and
         for stages of fewer than 250 filters and shapelets.
 
     Attributes
@@ -77,7 +78,7 @@ class ElasticFeatureClassifier(Slides, ClassifierMixin, FeatureModel):
     """
 
     class_weight: Any = None
-    cascade: Sequence[float] = (1 / 32, 1 / 8)
+    cascade: Sequence[int] = (500, 2000)
 
     # Squared errors also count decisions that are beyond 1, which do no harm.
     _slack: ClassVar[float] = 0.1
@@ -122,16 +123,14 @@ class ElasticFeatureClassifier(Slides, ClassifierMixin, FeatureModel):
             raise ValueError("classes must be given in the first call of partial_fit, got None")
         return self._grow(X, y, sample_weight, classes=classes)
 
-    def _checked_shares(self) -> tuple[float, Sequence[float]]:
-        share, _ = super()._checked_shares()
+    def _checked_sizes(self) -> tuple[float, Sequence[int]]:
+        share, _ = super()._checked_sizes()
         stages = to_floats(self.cascade, "cascade").astype(np.float64)
-        valid = stages.ndim == 1 and ((stages > 0) & (stages < 1)).all()
+        valid = stages.ndim == 1 and ((stages >= 1) & (stages < 2**31) & (stages % 1 == 0)).all()
         if not valid or (np.diff(stages) <= 0).any():
-            raise ValueError(
-                f"cascade must be ascending numbers between 0 and 1, got {self.cascade!r}"
-            )
+            raise ValueError(f"cascade must be ascending numbers of filters, got {self.cascade!r}")
         # Leave-one-out predictions with filters that were chosen on the same series are too good.
-        return share, stages.tolist() if share == 1 else ()
+        return share, stages.astype(int).tolist() if share == 1 else ()
 
     def _n_targets(self) -> int:
         sharpness, n_classes = getattr(self, "sharpness_", None), check_fitted_classes(self)
