@@ -237,7 +237,7 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
         return [transformer for transformer in both if transformer is not None]
 
     def _adopt(
-        self, basis: Basis, total: Total, share: float = 1.0, stages: Sequence[float] = ()
+        self, basis: Basis, total: Total, share: float = 1.0, stages: Sequence[int] = ()
     ) -> None:
         """Solve for the regressions, keep a share of the groups, and set the fitted attributes."""
         if total.n_cases < 2:
