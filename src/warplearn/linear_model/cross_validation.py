@@ -3,9 +3,9 @@
 Candidates differ in representation, elasticity, polarity, learning rate and penalty.  All of them
 are trained on all folds, side by side in lanes, on the series and on warped variants of them, from
 a start at the best model without warping.  The best ones of one elasticity, of all representations
-that are not clearly worse than the best, are trained again on all series, and their decision values
-are averaged.  Their matrices have one shape, so the mean is an elastic linear model with more
-matrices: it is explained and streamed as any.
+that are not clearly worse than the best, are trained again on all series, several times with other
+variants, and their decision values are averaged.  Their matrices have one shape, so the mean is an
+elastic linear model with more matrices: it is explained and streamed as any.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class ElasticLinearClassifierCV(ClassifierMixin, LinearClassifier):
         values so far, the "deviations" of the last nine values, or several of them side by side,
         such as "raw+sums".  By default "raw", "differences", "deviations" and
         "raw+differences+deviations".  The model is made of all that are not clearly worse than the
-        best one: by more than two standard errors of the difference in accuracy.
+        best one: by more than three standard errors of the difference in accuracy.
     elasticities : sequence, default=(3, 0.05)
         Columns of the weight matrices to choose from, each as `elasticity` of
         `ElasticLogisticRegression`.
@@ -80,8 +80,8 @@ class ElasticLinearClassifierCV(ClassifierMixin, LinearClassifier):
         folds of a large one.  Candidates are trained on at most 500 series of a split.
     n_best : int, default=2
         How many candidates of each chosen representation the model is made of.
-    n_starts : int, default=2
-        From how many starts each of them is trained.
+    n_starts : int, default=4
+        From how many starts each of them is trained, each time with other warped variants.
     n_warped : int, default=12
         Variants of each training series, with a time axis warped at random, that are trained on as
         well; fewer if there were more than 300,000 samples with them.  Symbols have none.
@@ -142,7 +142,7 @@ class ElasticLinearClassifierCV(ClassifierMixin, LinearClassifier):
     alphas: Sequence[float] = (2**-10,)
     cv: Any = None
     n_best: int = 2
-    n_starts: int = 2
+    n_starts: int = 4
     n_warped: int = 12
     max_iter: int = 100
     band: BandLike = None
@@ -180,7 +180,7 @@ class ElasticLinearClassifierCV(ClassifierMixin, LinearClassifier):
         names = RAW if alphabet is not None else tuple(self.representations)
         n_variants = 0 if alphabet is not None else _variants(self.n_warped, series)
         splits = self._splits(data, names, n_variants, rng)
-        data = _with_variants(data, n_variants, rng)
+        data = _with_variants(data, n_variants * self.n_starts, rng)
         represented = [_represented(data, name) for name in names]
         searches = [
             Search(shared, own, splits, n_variants, self._start_scale, self.verbose)
@@ -201,7 +201,10 @@ class ElasticLinearClassifierCV(ClassifierMixin, LinearClassifier):
         models, units = [], []
         for name, search, (_, unit) in zip(names, searches, represented, strict=True):
             own = [each for each in members if each["representation"] == name]
-            plans = [(each | {"random_state": seed}, cases) for each in own for seed in seeds]
+            plans = [
+                (each | {"random_state": seed}, cases, block)
+                for each in own for block, seed in enumerate(seeds)
+            ]  # fmt: skip
             models.append(search.fit(plans))
             units.append(unit)
         self._adopt(names, models, units)
