@@ -8,7 +8,7 @@ import warplearn
 from warplearn import ElasticLinearSVCCV, ElasticLogisticRegressionCV, SeriesCollection
 from warplearn.experiments.views import can_be_viewed
 from warplearn.linear_model import Ensemble, Polarity
-from warplearn.linear_model.candidates import Judged
+from warplearn.linear_model.candidates import Judged, Search
 from warplearn.linear_model.cross_validation import _represented
 from warplearn.linear_model.starts import Ridge, start_from, without_warping
 from warplearn.training.data import TrainingSet
@@ -220,8 +220,30 @@ def test_channels_side_by_side_have_the_same_share(rng):
         np.testing.assert_allclose(represented.X.values[..., :1] * unit[0], X.values)
 
 
+def test_each_start_has_variants_of_its_own(data, monkeypatch):
+    """Behind the series are two variants of each for the first start, then two for the second."""
+    X, y = data
+    trained, fit = [], Search.fit
+
+    def watched(search, plans):
+        trained.extend((search, cases, block) for _, cases, block in plans)
+        return fit(search, plans)
+
+    monkeypatch.setattr(Search, "fit", watched)
+    ElasticLogisticRegressionCV(**BRIEF | {"representations": ("raw",)}).fit(X, y)
+    every, n = np.arange(36), 36
+    starts = [(search, block) for search, cases, block in trained if len(cases) == n]
+    assert [block for _, block in starts] == [0, 1, 0, 1]  # of two candidates
+    for search, block in starts:
+        assert len(search.data.X) == (1 + 2 * 2) * n
+        own = every + n * np.array([0, 1 + 2 * block, 2 + 2 * block])[:, None]
+        np.testing.assert_array_equal(search._with_variants(every, block), own.ravel())
+        variants = search.data.X.values[own]
+        assert (np.abs(np.diff(variants, axis=0)).max(axis=(1, 2, 3)) > 0).all()
+
+
 @pytest.mark.parametrize("repeats", [1, 3])
-@pytest.mark.parametrize(("wrong", "kept"), [(0, True), (4, True), (5, False)])
+@pytest.mark.parametrize(("wrong", "kept"), [(0, True), (9, True), (10, False)])
 def test_candidates_are_left_out_that_are_clearly_worse(wrong, kept, repeats):
     """One is right on all series, the other wrong on some; holding out again proves nothing."""
     codes = np.tile(np.arange(20) % 2, repeats)

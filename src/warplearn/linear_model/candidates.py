@@ -22,9 +22,10 @@ from warplearn.training.data import TrainingSet
 from warplearn.training.together import scores_together, train_together
 
 Cases = NDArray[np.int64]
+Plan = tuple[dict[str, Any], Cases, int]  # a candidate, its series, and its block of variants
 
 _MOST_BYTES = 2**27  # of weights that are trained at a time
-_CLEAR = 2.0  # standard errors of a difference that is not chance
+_CLEAR = 3.0  # standard errors; the lead of the best one is too large, since it was chosen
 
 
 class Judged(NamedTuple):
@@ -68,7 +69,7 @@ class Judged(NamedTuple):
     def not_worse(self) -> Cases:
         """Places of the candidates that are not clearly less accurate than the best one.
 
-        A lead is clear beyond two standard errors.  Series are independent, but not the several
+        A lead is clear beyond three standard errors.  Series are independent, but not the several
         times that one is held out.
         """
         right = self.right * self.weights
@@ -116,11 +117,12 @@ class Search(NamedTuple):
     estimator : ElasticLinearClassifier
         With the parameters that all candidates share.
     data : TrainingSet
-        Represented series, and behind them their variants, as many of each in the same order.
+        Represented series, and behind them their variants in blocks: each has `n_variants` of each
+        series, in the same order.
     splits : list of (array, array)
         Series to train on, and series to judge by.
     n_variants : int
-        Variants of each series, which are trained on where the series is.
+        Variants of each series in a block, which are trained on where the series is.
     start_scale : float
         Outputs of the model without warping that training begins at (see `starts`).
     verbose : int
@@ -141,7 +143,7 @@ class Search(NamedTuple):
         n_outputs = 1 if len(np.asarray(data.classes)) == 2 else len(np.asarray(data.classes))
         decisions = np.empty((len(candidates), len(judged), n_outputs))
         for portion in self._portions(candidates):
-            plans = [(each, self.splits[number][0]) for number in portion for each in candidates]
+            plans = [(each, self.splits[number][0], 0) for number in portion for each in candidates]
             with warnings.catch_warnings():  # what diverges is not chosen
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 models = self.fit(plans)
@@ -150,25 +152,26 @@ class Search(NamedTuple):
                 decisions[:, split == number] = self._decide(own, data.X[held_out[number]])
         return Judged(candidates, decisions, judged, data.y[judged], data.weights[judged], split)
 
-    def fit(self, plans: Sequence[tuple[dict[str, Any], Cases]]) -> list[ElasticLinearClassifier]:
-        """Train candidates on some of the series each, side by side."""
-        models = [clone(self.estimator).set_params(**_parameters(params)) for params, _ in plans]
+    def fit(self, plans: Sequence[Plan]) -> list[ElasticLinearClassifier]:
+        """Train candidates on some of the series and a block of variants each, side by side."""
+        models = [clone(self.estimator).set_params(**_parameters(params)) for params, *_ in plans]
         linear: dict[Any, Any] = {}  # models without warping, one for all that begin at it
         sets, starts = [], []
-        for model, (_, cases) in zip(models, plans, strict=True):
+        for model, (_, cases, block) in zip(models, plans, strict=True):
             plain, key = replace(self.data, cases=cases), (cases.tobytes(), model.polarity)
             rng = check_random_state(model.random_state)
             if key not in linear:
                 linear[key] = without_warping(model, plain, rng, self.start_scale)
             starts.append(start_from(model, plain, rng, *linear[key]))
-            sets.append(replace(self.data, cases=self._with_variants(cases)))
+            sets.append(replace(self.data, cases=self._with_variants(cases, block)))
         n_jobs = self.estimator.n_jobs
         train_together(models, sets, starts=starts, n_jobs=n_jobs, verbose=self.verbose)
         return models
 
-    def _with_variants(self, cases: Cases) -> Cases:
-        size = len(self.data.X) // (1 + self.n_variants)
-        return np.concatenate([cases + size * number for number in range(1 + self.n_variants)])
+    def _with_variants(self, cases: Cases, block: int) -> Cases:
+        first = 1 + block * self.n_variants
+        numbers = [0, *range(first, first + self.n_variants)]
+        return np.concatenate([cases + len(self.data.cases) * number for number in numbers])
 
     def _portions(self, candidates: Sequence[Mapping[str, Any]]) -> list[list[int]]:
         """Splits that are trained at a time: as many as memory allows."""
