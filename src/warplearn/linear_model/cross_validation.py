@@ -123,8 +123,8 @@ class ElasticLinearClassifierCV(ClassifierMixin, LinearClassifier):
     representations_ : tuple of str
         What the matrices of the model see of a series, each once.
     coef_ : array (matrices, n, m), or (matrices, n, m, channels)
-        Weight matrices of all members.  Channels are those of all `representations_`; a matrix is
-        0 in those of other members.
+        Weight matrices of all members, in the dtype of the series.  They are trained in float32.
+        Channels are those of all `representations_`; a matrix is 0 in those of other members.
     intercept_ : array (matrices,)
         The bias of each matrix.
     classes_ : array
