@@ -12,7 +12,7 @@ import warplearn
 from warplearn import ElasticFeatureClassifier, ElasticFeatureRegressor, SeriesCollection
 from warplearn.features import base
 from warplearn.features.reduction import Basis, Cases, Total, accumulate
-from warplearn.features.solution import finish, reduced
+from warplearn.features.solution import MOST_FOR_PARTS, finish, reduced
 
 ALPHAS = np.array(base.DEFAULT_ALPHAS)
 
@@ -96,7 +96,7 @@ def test_work_is_that_of_positions_and_rows():
 
 def test_regressions_are_fitted_again(rng):
     """One family and one penalty: what is left is one ridge regression, times its factor."""
-    X, y = bumps(rng, 300)
+    X, y = bumps(rng, MOST_FOR_PARTS + 20)
     model = ElasticFeatureRegressor(
         64, keep=0.25, alphas=(0.01,), elasticities=(2,), representations=("raw",), random_state=0
     ).fit(X, y)
