@@ -24,7 +24,7 @@ from benchmarks.measure import describe_machine
 from warplearn import ElasticFeatureClassifier
 from warplearn.features import solution
 
-SIZES = 0, 256, solution.MOST_FOR_PARTS, np.inf  # series to learn from, bounds of groups
+SIZES = 0, *solution.MOST_FOR_PARTS, np.inf  # series to learn from, bounds of groups
 
 
 class Setting(NamedTuple):
@@ -32,7 +32,7 @@ class Setting(NamedTuple):
 
     n_filters: int = 16000
     strengths: tuple[float, ...] = solution.STRENGTHS
-    most_for_parts: int = solution.MOST_FOR_PARTS
+    most_for_parts: tuple[int, int] = solution.MOST_FOR_PARTS
 
 
 SETTINGS = {
@@ -40,9 +40,9 @@ SETTINGS = {
     "16,000 filters, no changes": Setting(16000, (0.0,)),
     "8,000 filters": Setting(8000),
     "defaults": Setting(),
-    "parts and changes up to 256 series": Setting(most_for_parts=256),
-    "parts, no changes, up to 640 series": Setting(strengths=(0.0,), most_for_parts=640),
-    "parts and changes up to 640 series": Setting(most_for_parts=640),
+    "parts and changes up to 256 series": Setting(most_for_parts=(256, 256)),
+    "parts, no changes, up to 640 series": Setting(strengths=(0.0,), most_for_parts=(640, 640)),
+    "parts and changes up to 640 series": Setting(most_for_parts=(640, 640)),
 }
 
 

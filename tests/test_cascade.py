@@ -253,9 +253,9 @@ def test_what_is_no_number_of_filters_is_named(rng, cascade):
 
 def test_all_groups_with_their_penalties_are_the_whole_model(rng):
     """Where there are no parts, fitting again changes nothing."""
-    X, y = bumps(rng, MOST_FOR_PARTS + 14)
+    X, y = bumps(rng, MOST_FOR_PARTS[1] + 14)
     Y = np.where(y[:, None] == np.arange(3), 1.0, -1.0)
-    cases = Cases(SeriesCollection.of(X), Y, rng.uniform(0.5, 2, MOST_FOR_PARTS + 14))
+    cases = Cases(SeriesCollection.of(X), Y, rng.uniform(0.5, 2, MOST_FOR_PARTS[1] + 14))
     features = warplearn.ElasticFeatures(320, random_state=0).fit(X)
     basis, total = Basis.of([features], cases), Total.of(cases)
     ref = finish(basis, total, np.array([1e-3, 1e-2, 1e-1, 1.0]))

@@ -568,8 +568,8 @@ def test_features_that_hardly_differ_have_little_influence(rng):
 
 def test_parts_of_families_are_weighed_where_series_are_few(rng):
     X, y = bumps(rng, 401)
-    few = ElasticFeatureClassifier(400, random_state=0).fit(X[:400], y[:400])
-    many = ElasticFeatureClassifier(400, random_state=0).fit(X, y)
+    few = ElasticFeatureClassifier(400, random_state=0).fit(X[:256], y[:256])
+    many = ElasticFeatureClassifier(400, random_state=0).fit(X[:257], y[:257])
     assert len(many.families_) == 8
     start = "filters, m = 2, second_differences, dilation "
     parts = [name.removeprefix(start) for name in few.families_ if name.startswith(start)]
@@ -581,6 +581,19 @@ def test_parts_of_families_are_weighed_where_series_are_few(rng):
     assert whole == many.families_
     same = ElasticFeatureClassifier(400, dilations=(1,), poolings=("share",), random_state=0)
     assert same.fit(X[:50], y[:50]).families_ == many.families_  # nothing to weigh
+
+
+def test_more_series_are_few_where_there_are_more_features(rng):
+    X, y = bumps(rng, 401)
+    settings = {"elasticities": (2,), "representations": ("raw",), "random_state": 0}
+    large = ElasticFeatureClassifier(144, **settings)  # 432 features
+    assert len(large.fit(X[:400], y[:400]).families_) == 8
+    assert len(large.fit(X, y).families_) == 1
+    # Of the features that are kept there are fewer than series, but changes count all the same.
+    kept = ElasticFeatureClassifier(144, keep=0.3, **settings).fit(X[:400], y[:400])
+    assert len(kept.families_) == 8
+    assert kept.coef_.shape[1] < 200
+    assert kept.score(X[:400], y[:400]) > 0.9
 
 
 def test_factors_are_a_ridge_regression(rng):

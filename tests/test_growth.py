@@ -103,7 +103,7 @@ def test_both_ways_to_solve_agree(rng, count):
 
 def test_sums_and_sample_give_what_all_cases_give(rng, small_sample, monkeypatch):
     """Coefficients are the same, and so are the leave-one-out predictions of the sample."""
-    monkeypatch.setattr(solution, "MOST_FOR_PARTS", 0)  # sums have no regressions on parts
+    monkeypatch.setattr(solution, "MOST_FOR_PARTS", (0, 0))  # sums have no regressions on parts
     basis, cases = problem(rng)
     assert basis.sample_size == 60
     ref = finish(basis, Total(cases, np.arange(200)), ALPHAS[6:7])

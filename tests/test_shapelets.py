@@ -258,7 +258,7 @@ def test_sums_are_those_of_both(rng, monkeypatch):
     """With more cases than the sample holds, through sums, as with all cases at once."""
     from warplearn.features import base, reduction, solution
 
-    monkeypatch.setattr(solution, "MOST_FOR_PARTS", 0)  # sums have no regressions on parts
+    monkeypatch.setattr(solution, "MOST_FOR_PARTS", (0, 0))  # sums have no regressions on parts
     X, y = bumps(rng, 200)
     ref = ElasticFeatureClassifier(32, n_shapelets=32, alphas=(0.01,), random_state=0).fit(X, y)
     monkeypatch.setattr(reduction, "SAMPLE_SIZE", 199)

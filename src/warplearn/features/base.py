@@ -151,7 +151,8 @@ class FeatureModel(FilterSettings, metaclass=ABCMeta):
         The constant of each regression.
     families_ : list of str
         The families that have a regression.  With at most 400 series there are also regressions
-        on those filters of a family that have similar dilations.
+        on those filters of a family that have similar dilations, and on the features of one
+        pooling; with small families up to 256 series.
     factors_ : array of shape (families,)
         Factor of the regression of each family.
     alphas_ : array of shape (families,)

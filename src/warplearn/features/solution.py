@@ -47,7 +47,9 @@ from warplearn.features.ridge import (
 from warplearn.series.numbers import unit_of
 
 _FEW = 1.15  # cases for each feature, up to which equations of the size of the cases cost less
-MOST_FOR_PARTS = 400  # cases, up to which there are regressions on parts of families
+# Cases, up to which there are regressions on parts of families: of small families, and of families
+# that have more features than cases.
+MOST_FOR_PARTS = 256, 400
 _SCALES = 4  # parts of similar dilations
 STRENGTHS = 0.0, 0.5, 2.0, 8.0  # of the penalty on changes, relative to their mean square
 
@@ -147,11 +149,9 @@ class Problem:
     ----------
     basis : Basis
     total : Total
-    varied : bool
-        Whether changes of the features are computed, if there are few cases.
     """
 
-    def __init__(self, basis: Basis, total: Total, *, varied: bool) -> None:
+    def __init__(self, basis: Basis, total: Total) -> None:
         self.basis = basis
         self.unit = unit_of(total.sample.Y)  # regressions are solved in float32 in part
         self.sample, _, self.moments = total.in_units(self.unit)
@@ -160,12 +160,18 @@ class Problem:
         self.targets = self.sample.Y - self.mean
         self.scaled: list[Array] = []  # of each family, coefficients of its standardized features
         self.standards: list[Standards] = []
-        self.variants = Variants.of(self.sample.series) if varied and self.has_few_cases else None
+        self.variants: Variants | None = None
 
     @property
     def has_few_cases(self) -> bool:
         """Whether there are also regressions on parts of families."""
-        return self.moments is None and self.everything.n_cases <= MOST_FOR_PARTS
+        n_features = min(len(family.columns) for family in self.basis.families)
+        most = MOST_FOR_PARTS[self.everything.n_cases <= n_features]
+        return self.moments is None and self.everything.n_cases <= most
+
+    def vary(self) -> None:
+        """Let features have changes."""
+        self.variants = Variants.of(self.sample.series)
 
     def families(self) -> Iterator[tuple[Family, Features]]:
         """Each family with its features."""
@@ -242,7 +248,9 @@ def finish(basis: Basis, total: Total, alphas: Array, slack: float = 0.0) -> Sol
     slack : float, default=0
         As for `solve`.
     """
-    problem = Problem(basis, total, varied=any(STRENGTHS))
+    problem = Problem(basis, total)
+    if problem.has_few_cases and any(STRENGTHS):
+        problem.vary()
     solved: list[tuple[Term, RidgeFit]] = []
     for place, (family, features) in enumerate(problem.families()):
         if problem.has_few_cases:
@@ -304,7 +312,7 @@ def finish_again(basis: Basis, total: Total, solution: Solution) -> Solution:
     solution : Solution
         What `finish` returned for all groups.
     """
-    problem, fits, terms = Problem(basis, total, varied=False), [], []
+    problem, fits, terms = Problem(basis, total), [], []
     wholes = [term for term in solution.terms if term.whole]
     for place, (family, features) in enumerate(problem.families()):
         columns = np.arange(features.values.shape[1])
@@ -337,7 +345,9 @@ def reduced(basis: Basis, total: Total, solution: Solution, share: float) -> tup
         return basis, solution
     groups = [basis.numbers_of(basis.families[place])[rows[place]] for place in counted]
     smaller, fewer = select(basis, total, np.sort(np.concatenate(groups)))
-    problem, terms = Problem(smaller, fewer, varied=True), []
+    problem, terms = Problem(smaller, fewer), []
+    if any(term.strength for term in solution.terms):
+        problem.vary()
     for index, (family, features) in enumerate(problem.families()):
         per_group = len(family.columns) // len(family.groups)
         left = (rows[counted[index]][:, None] * per_group + np.arange(per_group)).ravel()
@@ -345,8 +355,8 @@ def reduced(basis: Basis, total: Total, solution: Solution, share: float) -> tup
             columns = np.flatnonzero(np.isin(left, term.columns))
             if term.family != counted[index] or not term.factor or not len(columns):
                 continue
-            whole = features.many if len(columns) == len(left) else None
-            system = whole or problem.few(features, columns, term.strength)
+            whole = len(columns) == len(left) and not term.strength
+            system = (whole and features.many) or problem.few(features, columns, term.strength)
             alpha = term.alpha * len(columns) / len(term.columns)
             problem.scaled[index][columns] += term.factor * solve_once(system, alpha)
             terms.append(term._replace(family=index, columns=columns, alpha=alpha))
