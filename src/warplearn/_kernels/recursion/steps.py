@@ -12,7 +12,7 @@ elements, and those of two registers are packed into one.  So the bits of above 
 alternate, and the lanes are permuted.  The bits of a set then stand in this order, too: `bit_of` is
 the place of a lane.  Wider elements fill two bits each.
 
-All functions take a vector, `like`, for its type alone.
+Functions take a vector, `like`, for its type alone.
 """
 
 from __future__ import annotations
