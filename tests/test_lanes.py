@@ -14,6 +14,7 @@ from warplearn._kernels.drivers import blocks
 from warplearn._kernels.recursion.steps import (
     bit_of,
     in_lanes,
+    places_of,
     record_step,
     set_above,
     set_diagonal,
@@ -151,11 +152,11 @@ def test_load_and_store_at_any_offset(lanes, dtype):
 def _steps(lanes, up, diagonal, left, steps, above, diagonally, forced):
     """Record and read a step, as numbers 0 and 1; then set steps for all lanes, or for none."""
     a, b, c = load(lanes, up, 0), load(lanes, diagonal, 0), load(lanes, left, 0)
-    one = like(a, 1.0)
+    one, places = like(a, 1.0), places_of(a)
     record_step(steps, 1, a, b, c)
     first, second = step_at(a, steps, 1)
-    store(above, 0, in_lanes(first, one))
-    store(diagonally, 0, in_lanes(second, one))
+    store(above, 0, in_lanes(places, first, one))
+    store(diagonally, 0, in_lanes(places, second, one))
     singles = 0
     for lane in range(value_of(lanes)):
         own = bit_of(a, lane)
@@ -165,8 +166,8 @@ def _steps(lanes, up, diagonal, left, steps, above, diagonally, forced):
         set_above(a, steps, 1, value)
         set_diagonal(a, steps, 1, not value)
         first, second = step_at(a, steps, 1)
-        store(forced, 2 * i * value_of(lanes), in_lanes(first, one))
-        store(forced, (2 * i + 1) * value_of(lanes), in_lanes(second, one))
+        store(forced, 2 * i * value_of(lanes), in_lanes(places, first, one))
+        store(forced, (2 * i + 1) * value_of(lanes), in_lanes(places, second, one))
     return step_bytes(a), singles
 
 

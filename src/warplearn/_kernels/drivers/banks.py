@@ -137,16 +137,22 @@ def score_example(lone, plan, cost, series, case, grids, matrices, room, f):
 
 
 @inner
+def _set_limits(lanes, grids, k, room):
+    """The band of k rows, the same in all lanes."""
+    fill(room.rows, k)
+    band = Band(grids.band_cells, grids.band_share)
+    lane_limits(lanes, band, room.rows, k, grids.m, room.limits)
+
+
+@inner
 def _score_matrices(traced, plan, cost, series, case, grids, matrices, room, f):
     """Score one series against the matrices of a bank."""
     lanes, count, m, values = plan.lanes, value_of(plan.lanes), grids.m, room.values
     k, start, stride = series.lengths[case], case * series.stride, m * value_of(plan.channels)
     config = Config(lanes, BANK, plan.channels, traced, plan.banded)
-    fill(room.last_rows, k - 1)
+    store(room.last_rows, 0, splat(lanes, values.dtype.type(k - 1)))
     ends = Ends(room.last_rows, k, k)
-    fill(room.rows, k)
-    band = Band(grids.band_cells, grids.band_share)
-    when(plan.banded, lane_limits, lanes, band, room.rows, k, m, room.limits)
+    when(plan.banded, _set_limits, lanes, grids, k, room)
     for block in range(len(matrices)):
         operands = Operands(series.values, start, matrices[block], ZERO, stride, m)
         work = Work(room.kept, room.steps[block])

@@ -294,11 +294,10 @@ def _move_scales(plan, models, weight, matrices, outputs, scratch):
 
 
 @inlined
-def _set_factors(plan, units, slopes, block, factors):
-    """The factors of a block's lanes, 0 in lanes that are left over."""
+def _set_factors(plan, slopes, block, factors):
+    """The factors of a block's lanes; the slopes of lanes that are left over are 0."""
     for lane in range(value_of(plan.lanes)):
-        unit = unit_of(plan.lone, plan.lanes, block, lane)
-        factors[lane] = slopes[unit] if unit < units else 0.0
+        factors[lane] = slopes[unit_of(plan.lone, plan.lanes, block, lane)]
 
 
 @inner
@@ -315,22 +314,24 @@ def _shrink_block(plan, penalty, models, weight, rates, block, matrix, lanes, sh
 
 
 @inner
-def _step(plan, components, series, case, grids, models, examples, weights, outputs, lanes, room,
-          shrinks):  # fmt: skip
-    """One example: score it, and move all models against their slopes."""
-    weight, cost, matrices, m = examples.weights[case], components.cost, weights.matrices, grids.m
-    score_example(plan.lone, plan, cost, series, case, grids, matrices, room, outputs.f)
-    _find_slopes(components.loss, models, examples, case, weights.bias, outputs)
-    _move_biases(plan, models, weight, weights, outputs, lanes.scratch)
-    units, factors = models.n_models * models.size, lanes.factors
-    for block in range(len(matrices)):
-        matrix = matrices[block]
-        _set_factors(plan, units, outputs.slopes, block, factors)
-        when(
-            plan.penalised, _shrink_block, plan, components.penalty, models, weight, outputs.rates,
-            block, matrix, lanes, shrinks,
-        )  # fmt: skip
-        add_gradient(plan.lone, plan, cost, series, case, m, matrix, block, factors, room)
+def _take_steps(plan, components, series, cases, grids, models, examples, weights, outputs, lanes,
+                room, shrinks):  # fmt: skip
+    """One example after the other: score it, and move all models against their slopes."""
+    cost, matrices, m, factors = components.cost, weights.matrices, grids.m, lanes.factors
+    for position in range(len(cases)):
+        case = cases[position]
+        weight = examples.weights[case]
+        score_example(plan.lone, plan, cost, series, case, grids, matrices, room, outputs.f)
+        _find_slopes(components.loss, models, examples, case, weights.bias, outputs)
+        _move_biases(plan, models, weight, weights, outputs, lanes.scratch)
+        for block in range(len(matrices)):
+            matrix = matrices[block]
+            _set_factors(plan, outputs.slopes, block, factors)
+            when(
+                plan.penalised, _shrink_block, plan, components.penalty, models, weight,
+                outputs.rates, block, matrix, lanes, shrinks,
+            )  # fmt: skip
+            add_gradient(plan.lone, plan, cost, series, case, m, matrix, block, factors, room)
 
 
 @inner
@@ -473,11 +474,10 @@ def _train_task(
         shrinks = _set_rates(
             components.schedule, models, progress.status, run.first_epoch + t, outputs.rates
         )
-        for position in range(order.shape[1]):
-            _step(
-                plan, components, series, order[epoch, position], grids, models, examples, weights,
-                outputs, lanes, room, shrinks,
-            )  # fmt: skip
+        _take_steps(
+            plan, components, series, order[epoch], grids, models, examples, weights, outputs,
+            lanes, room, shrinks,
+        )  # fmt: skip
         in_mean = run.averaged_before + t + 1.0
         _finish_epoch(plan, models, weights, outputs, lanes, run.max_norm, in_mean)
         cases = held_out if len(held_out) else order[epoch]

@@ -13,7 +13,14 @@ import numpy as np
 
 from warplearn._kernels.recursion.forward import steps_of
 from warplearn._kernels.recursion.local import gradient
-from warplearn._kernels.recursion.steps import bit_of, in_lanes, set_above, set_diagonal, step_at
+from warplearn._kernels.recursion.steps import (
+    bit_of,
+    in_lanes,
+    places_of,
+    set_above,
+    set_diagonal,
+    step_at,
+)
 from warplearn._kernels.simd.compiling import inlined, inner
 from warplearn._kernels.simd.constants import ZERO, Static, constants, value_of
 from warplearn._kernels.simd.numbers import lesser
@@ -68,7 +75,9 @@ class Trace(NamedTuple):
 
 
 @inlined
-def _add_gradient(config, wanted, cost, operands, gradients, first, row, cell, here, factor):
+def _add_gradient(
+    config, wanted, cost, operands, gradients, first, row, cell, places, here, factor
+):
     """Add the local derivatives of one cell, times `factor`, in the lanes on whose path it is.
 
     In other lanes they may be infinite or NaN, and a product with 0 would be NaN.  `row` and
@@ -83,25 +92,27 @@ def _add_gradient(config, wanted, cost, operands, gradients, first, row, cell, h
         w = matrix_at(role, lanes, operands.w, operands.w_start + cell + c)
         x_slope, w_slope = gradient(cost, x, w)
         if value_of(wanted.series):
-            added = in_lanes(here, factor * x_slope)
+            added = in_lanes(places, here, factor * x_slope)
             add_to_series(role, gradients.to_x, gradients.x_start + row + c, added)
         if value_of(wanted.matrix):
-            added = in_lanes(here, factor * w_slope)
+            added = in_lanes(places, here, factor * w_slope)
             add_to_matrix(role, gradients.to_w, gradients.w_start + cell + c, added)
 
 
 @inlined
-def _gather(config, wanted, cost, operands, gradients, first, i, j, here, factor):
+def _gather(config, wanted, cost, operands, gradients, first, i, j, places, here, factor):
     """Add what is wanted of cell (i, j) in the lanes of the set `here`."""
     if value_of(wanted.series) + value_of(wanted.matrix) + value_of(wanted.visits):
         d = value_of(config.channels)
         cell = i * operands.w_stride + j * d
         if value_of(wanted.visits):
-            added = in_lanes(here, factor)
+            added = in_lanes(places, here, factor)
             place = (gradients.w_start + cell) // d
             add_to_matrix(config.role, gradients.visits, place, added)
         row = i * d
-        _add_gradient(config, wanted, cost, operands, gradients, first, row, cell, here, factor)
+        _add_gradient(
+            config, wanted, cost, operands, gradients, first, row, cell, places, here, factor
+        )
 
 
 @inlined
@@ -197,7 +208,7 @@ def backward(config, wanted, cost, operands, ends, limits, trace, upstream, grad
     if not chosen:
         return 0
     _prepare(config, factor, trace, hull, m, longest)
-    count = ZERO
+    count, places = ZERO, places_of(factor)
     low, high = m, -1  # columns that hold marks of the rows at hand
     # Rows i and i - 1.  Of an odd number of rows the last is the second of a pair whose first does
     # not exist: no lane is there, and nothing is added to the cells that stand in for it.
@@ -219,12 +230,17 @@ def backward(config, wanted, cost, operands, ends, limits, trace, upstream, grad
             here = marks[column] | arrived
             arrived, straight, crossing = _leave(factor, steps, start + j, here)
             count = _list(wanted, cells, count, i, j, here)
-            _gather(config, wanted, cost, operands, gradients, first, below, j, here, factor)
+            _gather(
+                config, wanted, cost, operands, gradients, first, below, j, places, here, factor
+            )
             here = straight | crossed | arrived_above
             crossed = crossing
             arrived_above, straight, crossing = _leave(factor, steps, start_above + j, here)
             count = _list(wanted, cells, count, i - 1, j, here)
-            _gather(config, wanted, cost, operands, gradients, first_above, i - 1, j, here, factor)
+            _gather(
+                config, wanted, cost, operands, gradients, first_above, i - 1, j, places, here,
+                factor,
+            )  # fmt: skip
             marks[column] = straight | crossed_above
             crossed_above = crossing
             j -= 1

@@ -32,6 +32,7 @@ from warplearn._kernels.simd.compiling import inlined, inner
 from warplearn._kernels.simd.constants import NO, YES, Static, constants, switch, value_of
 from warplearn._kernels.simd.numbers import greater, lesser
 from warplearn._kernels.simd.vector import (
+    BATCH,
     load,
     matrix_at,
     maximum,
@@ -99,9 +100,13 @@ class Work(NamedTuple):
 
 
 class Stripe(NamedTuple):
-    """Four rows from `row` on: where the elements of each start in x and in w, and its steps."""
+    """Four rows from `row` on: where the elements of each start in x and in w, and its steps.
+
+    `first` are the first elements of each in x.
+    """
 
     row: int
+    first: tuple[Any, Any, Any, Any]
     x: tuple[int, int, int, int]
     w: tuple[int, int, int, int]
     steps: tuple[int, int, int, int]
@@ -130,14 +135,19 @@ def best_of(traced, up, diagonal, left):
 
 
 @inlined
-def cell(config, cost, x, i, w, j, up, diagonal, left):
-    """The value of one cell, whose elements start at x[i] and w[j]."""
+def cell(config, cost, first, x, i, w, j, up, diagonal, left):
+    """The value of one cell, whose elements start at x[i] and w[j].
+
+    `first` is x[i].  A shared series has it in a register: the compiler cannot tell that x is not
+    written to, and would load it for each cell.  A laned one has too many registers to keep.
+    """
     value = best_of(config.traced, up, diagonal, left)
     lanes, role = config.lanes, config.role
     for c in range(value_of(config.channels)):
-        value = value + score(
-            cost, series_at(role, lanes, x, i + c), matrix_at(role, lanes, w, j + c)
-        )
+        element = first
+        if c > 0 or value_of(role) == value_of(BATCH):
+            element = series_at(role, lanes, x, i + c)
+        value = value + score(cost, element, matrix_at(role, lanes, w, j + c))
     return value
 
 
@@ -169,12 +179,14 @@ def _third_and_fourth(four, config, masked, cost, x, w, stripe, limits, steps, j
     row = stripe.row
     at, lanes = j * value_of(config.channels), config.lanes
     third = cell(
-        config, cost, x, stripe.x[2], w, stripe.w[2] + at, second, column.second, column.third
-    )
+        config, cost, stripe.first[2], x, stripe.x[2], w, stripe.w[2] + at, second, column.second,
+        column.third,
+    )  # fmt: skip
     third = _inside(lanes, masked, limits, row + 2, j, third)
     fourth = cell(
-        config, cost, x, stripe.x[3], w, stripe.w[3] + at, third, column.third, column.fourth
-    )
+        config, cost, stripe.first[3], x, stripe.x[3], w, stripe.w[3] + at, third, column.third,
+        column.fourth,
+    )  # fmt: skip
     fourth = _inside(lanes, masked, limits, row + 3, j, fourth)
     if value_of(config.traced):
         record_step(steps, stripe.steps[2] + j, second, column.second, column.third)
@@ -198,11 +210,14 @@ def sweep(config, masked, cost, x, w, stripe, limits, kept, steps, start, stop, 
     before_third, before_fourth = column.third, column.fourth
     for j in range(start, stop):
         up = load(lanes, kept, j * value_of(lanes))
-        first = cell(config, cost, x, x_first, w, w_first + j * d, up, above, before_first)
+        first = cell(
+            config, cost, stripe.first[0], x, x_first, w, w_first + j * d, up, above, before_first
+        )
         first = _inside(lanes, masked, limits, row, j, first)
         second = cell(
-            config, cost, x, x_second, w, w_second + j * d, first, before_first, before_second
-        )
+            config, cost, stripe.first[1], x, x_second, w, w_second + j * d, first, before_first,
+            before_second,
+        )  # fmt: skip
         second = _inside(lanes, masked, limits, row + 1, j, second)
         if value_of(config.traced):
             record_step(steps, first_steps + j, up, above, before_first)
@@ -268,9 +283,17 @@ def stripe_at(config, operands, hull, i, longest):
     d, m = value_of(config.channels), operands.m
     x_start, w_start, stride = operands.x_start, operands.w_start, operands.w_stride
     i1, i2, i3 = lesser(i + 1, longest - 1), lesser(i + 2, longest - 1), lesser(i + 3, longest - 1)
+    x, role, lanes = operands.x, config.role, config.lanes
+    at = (x_start + i * d, x_start + i1 * d, x_start + i2 * d, x_start + i3 * d)
     return Stripe(
         i,
-        (x_start + i * d, x_start + i1 * d, x_start + i2 * d, x_start + i3 * d),
+        (
+            series_at(role, lanes, x, at[0]),
+            series_at(role, lanes, x, at[1]),
+            series_at(role, lanes, x, at[2]),
+            series_at(role, lanes, x, at[3]),
+        ),
+        at,
         (w_start + i * stride, w_start + i1 * stride, w_start + i2 * stride, w_start + i3 * stride),
         (
             steps_of(config, hull, m, i),

@@ -44,7 +44,7 @@ def _bit_of(like: Vec, lane: int) -> int:
     """The place of a lane in a set."""
     if not _registers(like):
         return lane
-    per_register = 8 * TARGET.register_bytes // like.dtype.bitwidth
+    per_register = _per_register(like)
     register, element = divmod(lane, per_register)
     pair, side = divmod(register, 2)
     half, place = divmod(element, per_register // 2)
@@ -84,41 +84,74 @@ def _signed(bits: int) -> int:
 
 
 @intrinsic
-def in_lanes(typingctx, lane_set, vec):
-    """The numbers of the lanes in a set, and 0 in others."""
+def places_of(typingctx, like):
+    """Where the lanes stand in a set, as `in_lanes` wants it; to be looked up before a loop.
+
+    For a packed set these are the distances of the bits from the signs of their elements.
+    """
+    if not _registers(like):
+        return types.none(like), lambda context, builder, sig, args: context.get_dummy_value()
+    width, per_register = like.dtype.bitwidth, _per_register(like)
+    distances = [width - 1 - _bit_of(like, lane) % width for lane in range(like.lanes)]
 
     def codegen(context, builder, sig, args):
-        bits, values = args
+        kind = ir.VectorType(ir.IntType(width), per_register)
+        # An empty piece of assembly hides that they are constants, which the compiler would read
+        # again, in two instructions, wherever they are used.
+        hide = ir.InlineAsm(ir.FunctionType(kind, [kind]), "", "=x,0")
+        registers = [
+            ir.Constant(kind, distances[first : first + per_register])
+            for first in range(0, like.lanes, per_register)
+        ]
+        return _joined(builder, [builder.call(hide, [register]) for register in registers])
+
+    return Vec(types.Integer.from_bitwidth(width), like.lanes)(like), codegen
+
+
+@intrinsic
+def in_lanes(typingctx, places, lane_set, vec):
+    """The numbers of the lanes in a set, and 0 in others; `places` as from `places_of`."""
+
+    def codegen(context, builder, sig, args):
+        distances, bits, values = args
         if _registers(vec):
-            return _chosen(builder, vec, bits, values)
+            return _chosen(builder, vec, distances, bits, values)
         if vec.lanes < 64:
             bits = builder.trunc(bits, ir.IntType(vec.lanes))
         mask = builder.bitcast(bits, ir.VectorType(ir.IntType(1), vec.lanes))
         return builder.select(mask, values, ir.Constant(values.type, None))
 
-    return vec(types.int64, vec), codegen
+    return vec(places, types.int64, vec), codegen
 
 
-def _chosen(builder, kind, bits, values):
+def _per_register(kind: Vec) -> int:
+    return 8 * TARGET.register_bytes // kind.dtype.bitwidth
+
+
+def _chosen(builder, kind, distances, bits, values):
     """Numbers in the lanes of a packed set, a register at a time.
 
     The bit of a lane becomes the sign of its element, by which an instruction of AVX2 chooses.
     """
-    width = kind.dtype.bitwidth
-    integer, per_register = ir.IntType(width), 8 * TARGET.register_bytes // width
+    width, per_register = kind.dtype.bitwidth, _per_register(kind)
+    integer = ir.IntType(width)
     words = [builder.trunc(builder.lshr(bits, _INT64(at)), integer) for at in range(0, 64, width)]
-    places = [_bit_of(kind, lane) for lane in range(kind.lanes)]
-    signs = ir.Constant(ir.VectorType(integer, kind.lanes), ir.Undefined)
-    for lane, place in enumerate(places):
-        signs = builder.insert_element(signs, words[place // width], _INT32(lane))
-    shifts = ir.Constant(signs.type, [width - 1 - place % width for place in places])
-    signs = builder.bitcast(builder.shl(signs, shifts), values.type)
+    signs = ir.Constant(distances.type, ir.Undefined)
+    for lane in range(kind.lanes):
+        word = words[_bit_of(kind, lane) // width]
+        signs = builder.insert_element(signs, word, _INT32(lane))
+    signs = builder.bitcast(builder.shl(signs, distances), values.type)
     zeros = ir.Constant(ir.VectorType(values.type.element, per_register), None)
     choose = f"avx.blendv.p{'s' if width == 32 else 'd'}.256"
     parts = []
     for first in range(0, kind.lanes, per_register):
         value, sign = (part_of(builder, each, first, per_register) for each in (values, signs))
         parts.append(_call(builder, choose, zeros.type, [zeros, value, sign]))
+    return _joined(builder, parts)
+
+
+def _joined(builder, parts):
+    """Vectors of equal length, one behind the other."""
     while len(parts) > 1:
         order = indices(range(2 * parts[0].type.count))
         pairs = zip(parts[::2], parts[1::2], strict=True)
@@ -226,7 +259,7 @@ def _packed(builder, kind, best, above, diagonal):
     integers = ir.VectorType(ir.IntType(width), kind.lanes)
     bits = [builder.bitcast(value, integers) for value in (best, above, diagonal)]
     masks = [builder.sext(builder.icmp_signed("==", *bits[i : i + 2]), integers) for i in (0, 1)]
-    shorts, per_register = ir.VectorType(_SHORT, 16), 8 * TARGET.register_bytes // width
+    shorts, per_register = ir.VectorType(_SHORT, 16), _per_register(kind)
     alternate = indices([i + 16 * (i % 2) for i in range(16)])
     parts = []
     for first in range(0, kind.lanes, per_register):
