@@ -300,7 +300,7 @@ class ElasticGridSearchCV(GridSearchCV):
             models = fits[fold :: shape[1]]
             if by_accuracy:
                 predicted = predict_many(models, X[cases], n_jobs=self.n_jobs)
-                scores[:, fold] = [np.mean(labels == y[cases]) for labels in predicted]
+                scores[:, fold] = (np.array(predicted) == y[cases]).mean(axis=1)
             else:
                 scores[:, fold] = [self.scorer_(model, X[cases], y[cases]) for model in models]
         return scores

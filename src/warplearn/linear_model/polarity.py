@@ -8,6 +8,7 @@ decision values, and the class of a decision value.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -86,11 +87,7 @@ class Polarity(NamedTuple):
     @property
     def mix(self) -> NDArray[np.float64]:
         """An array (matrices, decision values): decision values are `scores @ mix`."""
-        if self.joint:
-            return np.eye(self.n_classes)
-        column = self.sign * np.array([[1.0], [-1.0]])[: self.n_matrices]
-        models = np.repeat(np.eye(self.n_models), self.n_matrices, axis=0)
-        return models * np.tile(column, (self.n_models, 1))
+        return _mix_of(self)
 
     @property
     def offset(self) -> float:
@@ -103,6 +100,19 @@ class Polarity(NamedTuple):
             return decisions.argmax(axis=1)
         chosen = decisions >= 0 if self.sign > 0 else decisions > 0
         return chosen.astype(np.intp)
+
+
+@lru_cache(maxsize=8)
+def _mix_of(polarity: Polarity) -> NDArray[np.float64]:
+    """See `Polarity.mix`; thousands of models of a search ask for the same one."""
+    if polarity.joint:
+        mix = np.eye(polarity.n_classes)
+    else:
+        column = polarity.sign * np.array([[1.0], [-1.0]])[: polarity.n_matrices]
+        models = np.repeat(np.eye(polarity.n_models), polarity.n_matrices, axis=0)
+        mix = models * np.tile(column, (polarity.n_models, 1))
+    mix.flags.writeable = False
+    return mix
 
 
 class Ensemble(NamedTuple):

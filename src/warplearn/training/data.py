@@ -58,7 +58,7 @@ class TrainingSet:
         """The series to train on whose weight is not 0."""
         return self.cases[self.weights[self.cases] > 0]
 
-    @property
+    @cached_property
     def max_length(self) -> int:
         """Length of the longest series to train on."""
         return int(self.X.lengths[self.cases].max())

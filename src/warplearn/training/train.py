@@ -67,6 +67,8 @@ def train(
 
 def _train(plans: Sequence[Plan], n_jobs: int | None, verbose: int) -> list[list[Solution]]:
     groups = group_plans(plans)
+    for group, _ in groups:
+        _check_start(group.models)
     trained: dict[int, list[Solution]] = {}
     for number, (group, members) in enumerate(groups):
         if verbose and len(groups) > 1:
@@ -83,10 +85,6 @@ def _train(plans: Sequence[Plan], n_jobs: int | None, verbose: int) -> list[list
 
 def _check(plan: Plan) -> None:
     losses.resolve(plan.objective.loss)
-    for parameters in zip(*(model.parameters for model in plan.models), strict=True):
-        if not all_usable(parameters):
-            for each in parameters:
-                check_numbers(each, "the initial weights (see init_scale)")
     if plan.procedure.batch_size is None:
         if not plan.X.in_memory:
             raise ValueError(
@@ -101,6 +99,14 @@ def _check(plan: Plan) -> None:
             raise ValueError(
                 f"head={plan.objective.head!r} needs a batch_size, got batch_size=None"
             )
+
+
+def _check_start(models: Sequence[Model]) -> None:
+    """Initial weights must be such that one can compute with them."""
+    for parameters in zip(*(model.parameters for model in models), strict=True):
+        if not all_usable(parameters):
+            for each in parameters:
+                check_numbers(each, "the initial weights (see init_scale)")
 
 
 def _run(group: Group, n_jobs: int | None, verbose: int) -> tuple[list[Solution], bool]:
