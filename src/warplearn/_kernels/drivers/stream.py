@@ -40,12 +40,12 @@ def advance(lanes, channels, cost, samples, matrices, row, kept, values):
             nothing = splat(lanes, old.dtype.type(-np.inf))
             start = splat(lanes, old.dtype.type(0 if row == 0 else -np.inf))
             above, left = start, nothing
-            first = series_at(BATCH, lanes, x, 0)
+            element = series_at(BATCH, lanes, x, 0)
             for j in range(m):
                 up = nothing
                 if row > 0:
                     up = load(lanes, old, j * count)
-                left = cell(config, cost, first, x, 0, w, j * d, up, above, left)
+                left = cell(config, cost, element, x, 0, w, j * d, up, above, left)
                 above = up
                 store(old, j * count, left)
             store(values[block, unit], 0, left)

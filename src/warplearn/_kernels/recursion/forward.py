@@ -102,11 +102,11 @@ class Work(NamedTuple):
 class Stripe(NamedTuple):
     """Four rows from `row` on: where the elements of each start in x and in w, and its steps.
 
-    `first` are the first elements of each in x.
+    `elements` are what stands there in x, of several channels the first.
     """
 
     row: int
-    first: tuple[Any, Any, Any, Any]
+    elements: tuple[Any, Any, Any, Any]
     x: tuple[int, int, int, int]
     w: tuple[int, int, int, int]
     steps: tuple[int, int, int, int]
@@ -135,19 +135,20 @@ def best_of(traced, up, diagonal, left):
 
 
 @inlined
-def cell(config, cost, first, x, i, w, j, up, diagonal, left):
+def cell(config, cost, element, x, i, w, j, up, diagonal, left):
     """The value of one cell, whose elements start at x[i] and w[j].
 
-    `first` is x[i].  A shared series has it in a register: the compiler cannot tell that x is not
-    written to, and would load it for each cell.  A laned one has too many registers to keep.
+    `element` is x[i], which the rows of a shared series have in a register: the compiler cannot
+    tell that nothing is written to x, and would load it for each cell.  Laned series would take too
+    many registers, and are loaded here.
     """
     value = best_of(config.traced, up, diagonal, left)
     lanes, role = config.lanes, config.role
     for c in range(value_of(config.channels)):
-        element = first
+        own = element
         if c > 0 or value_of(role) == value_of(BATCH):
-            element = series_at(role, lanes, x, i + c)
-        value = value + score(cost, element, matrix_at(role, lanes, w, j + c))
+            own = series_at(role, lanes, x, i + c)
+        value = value + score(cost, own, matrix_at(role, lanes, w, j + c))
     return value
 
 
@@ -176,15 +177,15 @@ def _no_more_rows(four, config, masked, cost, x, w, stripe, limits, steps, j, se
 
 
 def _third_and_fourth(four, config, masked, cost, x, w, stripe, limits, steps, j, second, column):
-    row = stripe.row
+    row, elements = stripe.row, stripe.elements
     at, lanes = j * value_of(config.channels), config.lanes
     third = cell(
-        config, cost, stripe.first[2], x, stripe.x[2], w, stripe.w[2] + at, second, column.second,
+        config, cost, elements[2], x, stripe.x[2], w, stripe.w[2] + at, second, column.second,
         column.third,
     )  # fmt: skip
     third = _inside(lanes, masked, limits, row + 2, j, third)
     fourth = cell(
-        config, cost, stripe.first[3], x, stripe.x[3], w, stripe.w[3] + at, third, column.third,
+        config, cost, elements[3], x, stripe.x[3], w, stripe.w[3] + at, third, column.third,
         column.fourth,
     )  # fmt: skip
     fourth = _inside(lanes, masked, limits, row + 3, j, fourth)
@@ -201,7 +202,7 @@ switch(_two_more_rows, _no_more_rows, _third_and_fourth)
 def sweep(config, masked, cost, x, w, stripe, limits, kept, steps, start, stop, column):
     """Columns `start` to `stop` of the rows of a stripe, after `column`; returns the last one."""
     lanes, d, row = config.lanes, value_of(config.channels), stripe.row
-    x_first, x_second = stripe.x[0], stripe.x[1]
+    x_first, x_second, elements = stripe.x[0], stripe.x[1], stripe.elements
     w_first, w_second = stripe.w[0], stripe.w[1]
     first_steps, second_steps = stripe.steps[0], stripe.steps[1]
     four_rows = sweeps_four_rows(lanes, kept, config.traced)
@@ -211,11 +212,11 @@ def sweep(config, masked, cost, x, w, stripe, limits, kept, steps, start, stop, 
     for j in range(start, stop):
         up = load(lanes, kept, j * value_of(lanes))
         first = cell(
-            config, cost, stripe.first[0], x, x_first, w, w_first + j * d, up, above, before_first
+            config, cost, elements[0], x, x_first, w, w_first + j * d, up, above, before_first
         )
         first = _inside(lanes, masked, limits, row, j, first)
         second = cell(
-            config, cost, stripe.first[1], x, x_second, w, w_second + j * d, first, before_first,
+            config, cost, elements[1], x, x_second, w, w_second + j * d, first, before_first,
             before_second,
         )  # fmt: skip
         second = _inside(lanes, masked, limits, row + 1, j, second)

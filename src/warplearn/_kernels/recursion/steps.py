@@ -24,15 +24,20 @@ from numba.extending import intrinsic
 
 from warplearn._kernels.simd.compiling import inlined
 from warplearn._kernels.simd.target import TARGET
-from warplearn._kernels.simd.vector import Vec, address_of, indices, maximum, part_of
+from warplearn._kernels.simd.vector import Vec, address_of, indices, joined, maximum, part_of
 
 _BYTE, _SHORT, _INT32, _INT64 = (ir.IntType(bits) for bits in (8, 16, 32, 64))
 _OWN_BITS = 0x5555555555555555  # of a packed step: those of `above`, and shifted of `diagonal`
 
 
+def _per_register(like: Vec) -> int:
+    """How many lanes a register has."""
+    return 8 * TARGET.register_bytes // like.dtype.bitwidth
+
+
 def _registers(like: Vec) -> int:
     """How many registers of AVX2 a vector fills if its steps are packed, else 0."""
-    count = like.lanes * like.dtype.bitwidth // 8 // TARGET.register_bytes
+    count = like.lanes // _per_register(like)
     return count if TARGET.packs_masks and count in (2, 4) else 0
 
 
@@ -103,7 +108,7 @@ def places_of(typingctx, like):
             ir.Constant(kind, distances[first : first + per_register])
             for first in range(0, like.lanes, per_register)
         ]
-        return _joined(builder, [builder.call(hide, [register]) for register in registers])
+        return joined(builder, [builder.call(hide, [register]) for register in registers])
 
     return Vec(types.Integer.from_bitwidth(width), like.lanes)(like), codegen
 
@@ -122,10 +127,6 @@ def in_lanes(typingctx, places, lane_set, vec):
         return builder.select(mask, values, ir.Constant(values.type, None))
 
     return vec(places, types.int64, vec), codegen
-
-
-def _per_register(kind: Vec) -> int:
-    return 8 * TARGET.register_bytes // kind.dtype.bitwidth
 
 
 def _chosen(builder, kind, distances, bits, values):
@@ -147,16 +148,7 @@ def _chosen(builder, kind, distances, bits, values):
     for first in range(0, kind.lanes, per_register):
         value, sign = (part_of(builder, each, first, per_register) for each in (values, signs))
         parts.append(_call(builder, choose, zeros.type, [zeros, value, sign]))
-    return _joined(builder, parts)
-
-
-def _joined(builder, parts):
-    """Vectors of equal length, one behind the other."""
-    while len(parts) > 1:
-        order = indices(range(2 * parts[0].type.count))
-        pairs = zip(parts[::2], parts[1::2], strict=True)
-        parts = [builder.shuffle_vector(*pair, order) for pair in pairs]
-    return parts[0]
+    return joined(builder, parts)
 
 
 def _integer_at(context, builder, array_type, array, offset, bits):

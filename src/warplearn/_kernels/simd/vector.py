@@ -97,6 +97,15 @@ def part_of(builder, vec, first, count):
     return builder.shuffle_vector(vec, undefined, indices(range(first, first + count)))
 
 
+def joined(builder, parts):
+    """Vectors of one length, as many as a power of two, one behind the other."""
+    while len(parts) > 1:
+        order = indices(range(2 * parts[0].type.count))
+        pairs = zip(parts[::2], parts[1::2], strict=True)
+        parts = [builder.shuffle_vector(*pair, order) for pair in pairs]
+    return parts[0]
+
+
 def address_of(context, builder, array_type, array, offset, pointee):
     """The address of element `offset` of an array, as a pointer to `pointee`."""
     data = context.make_array(array_type)(context, builder, array).data
