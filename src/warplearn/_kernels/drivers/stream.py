@@ -10,7 +10,7 @@ import numpy as np
 
 from warplearn._kernels.recursion.forward import Config, cell
 from warplearn._kernels.simd.compiling import entry
-from warplearn._kernels.simd.constants import NO, value_of
+from warplearn._kernels.simd.constants import NO, YES, value_of
 from warplearn._kernels.simd.vector import BATCH, load, series_at, splat, store
 
 
@@ -45,7 +45,7 @@ def advance(lanes, channels, cost, samples, matrices, row, kept, values):
                 up = nothing
                 if row > 0:
                     up = load(lanes, old, j * count)
-                left = cell(config, cost, element, x, 0, w, j * d, up, above, left)
+                left = cell(config, YES, cost, element, x, 0, w, j * d, up, above, left)
                 above = up
                 store(old, j * count, left)
             store(values[block, unit], 0, left)

@@ -32,7 +32,7 @@ from warplearn._kernels.simd.compiling import inlined, inner
 from warplearn._kernels.simd.constants import NO, YES, Static, constants, switch, value_of
 from warplearn._kernels.simd.numbers import greater, lesser
 from warplearn._kernels.simd.vector import (
-    BATCH,
+    keeps_elements,
     load,
     matrix_at,
     maximum,
@@ -123,30 +123,30 @@ class Column(NamedTuple):
 
 
 @inlined
-def best_of(traced, up, diagonal, left):
+def best_of(left_last, up, diagonal, left):
     """The best score with which a path can reach a cell.
 
-    The value above is known last, so it is compared last.  Where steps are recorded, it is compared
-    with the diagonal anyway.
+    What is known last is compared last: the value to the left in the first row of a stripe, whose
+    row above is complete, and the value above in the others.  Where steps are recorded, the latter
+    is compared with the diagonal anyway.
     """
-    if value_of(traced):
+    if value_of(left_last):
         return maximum(maximum(up, diagonal), left)
     return maximum(maximum(diagonal, left), up)
 
 
 @inlined
-def cell(config, cost, element, x, i, w, j, up, diagonal, left):
+def cell(config, left_last, cost, element, x, i, w, j, up, diagonal, left):
     """The value of one cell, whose elements start at x[i] and w[j].
 
-    `element` is x[i], which the rows of a shared series have in a register: the compiler cannot
-    tell that nothing is written to x, and would load it for each cell.  Laned series would take too
-    many registers, and are loaded here.
+    `element` is x[i], in a register where these suffice (`vector.keeps_elements`): the compiler
+    cannot tell that nothing is written to x, and would load it for each cell.
     """
-    value = best_of(config.traced, up, diagonal, left)
+    value = best_of(left_last, up, diagonal, left)
     lanes, role = config.lanes, config.role
     for c in range(value_of(config.channels)):
         own = element
-        if c > 0 or value_of(role) == value_of(BATCH):
+        if c > 0 or not value_of(keeps_elements(role)):
             own = series_at(role, lanes, x, i + c)
         value = value + score(cost, own, matrix_at(role, lanes, w, j + c))
     return value
@@ -180,13 +180,13 @@ def _third_and_fourth(four, config, masked, cost, x, w, stripe, limits, steps, j
     row, elements = stripe.row, stripe.elements
     at, lanes = j * value_of(config.channels), config.lanes
     third = cell(
-        config, cost, elements[2], x, stripe.x[2], w, stripe.w[2] + at, second, column.second,
-        column.third,
+        config, config.traced, cost, elements[2], x, stripe.x[2], w, stripe.w[2] + at, second,
+        column.second, column.third,
     )  # fmt: skip
     third = _inside(lanes, masked, limits, row + 2, j, third)
     fourth = cell(
-        config, cost, elements[3], x, stripe.x[3], w, stripe.w[3] + at, third, column.third,
-        column.fourth,
+        config, config.traced, cost, elements[3], x, stripe.x[3], w, stripe.w[3] + at, third,
+        column.third, column.fourth,
     )  # fmt: skip
     fourth = _inside(lanes, masked, limits, row + 3, j, fourth)
     if value_of(config.traced):
@@ -212,12 +212,12 @@ def sweep(config, masked, cost, x, w, stripe, limits, kept, steps, start, stop, 
     for j in range(start, stop):
         up = load(lanes, kept, j * value_of(lanes))
         first = cell(
-            config, cost, elements[0], x, x_first, w, w_first + j * d, up, above, before_first
+            config, YES, cost, elements[0], x, x_first, w, w_first + j * d, up, above, before_first
         )
         first = _inside(lanes, masked, limits, row, j, first)
         second = cell(
-            config, cost, elements[1], x, x_second, w, w_second + j * d, first, before_first,
-            before_second,
+            config, config.traced, cost, elements[1], x, x_second, w, w_second + j * d, first,
+            before_first, before_second,
         )  # fmt: skip
         second = _inside(lanes, masked, limits, row + 1, j, second)
         if value_of(config.traced):

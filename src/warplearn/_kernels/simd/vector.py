@@ -45,6 +45,21 @@ def sweeps_four_rows(typingctx, lanes, array, traced):
     return result(lanes, array, traced), codegen
 
 
+@intrinsic
+def keeps_elements(typingctx, role):
+    """Whether the elements of the rows that are swept stay in registers, as a `Static`.
+
+    Those of a shared series do.  Those of laned series are whole vectors, for which sixteen
+    registers are too few.
+    """
+    result = static_type(int(role.value != BATCH.value or TARGET.n_registers > 16))
+
+    def codegen(context, builder, sig, args):
+        return context.get_dummy_value()
+
+    return result(role), codegen
+
+
 class Vec(types.Type):
     """A vector of `lanes` floating-point numbers, or integers that count."""
 
