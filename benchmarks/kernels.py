@@ -116,10 +116,10 @@ def pairwise_against_peers() -> None:
             continue
         fastest = min(times[name] for name in peers)
         at_least(
-            f"  length {length}, float32: times faster", fastest / times["warplearn float32"], 40
+            f"  length {length}, float32: times faster", fastest / times["warplearn float32"], 55
         )
         at_least(
-            f"  length {length}, float64: times faster", fastest / times["warplearn float64"], 20
+            f"  length {length}, float64: times faster", fastest / times["warplearn float64"], 30
         )
 
 

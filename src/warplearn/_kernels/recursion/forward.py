@@ -140,13 +140,14 @@ def cell(config, left_last, cost, element, x, i, w, j, up, diagonal, left):
     """The value of one cell, whose elements start at x[i] and w[j].
 
     `element` is x[i], in a register where these suffice (`vector.keeps_elements`): the compiler
-    cannot tell that nothing is written to x, and would load it for each cell.
+    cannot tell that nothing is written to x, and would load it for each cell.  `left_last` is the
+    order of comparisons, see `best_of`.
     """
     value = best_of(left_last, up, diagonal, left)
     lanes, role = config.lanes, config.role
     for c in range(value_of(config.channels)):
         own = element
-        if c > 0 or not value_of(keeps_elements(role)):
+        if c > 0 or not value_of(keeps_elements(role, config.traced)):
             own = series_at(role, lanes, x, i + c)
         value = value + score(cost, own, matrix_at(role, lanes, w, j + c))
     return value

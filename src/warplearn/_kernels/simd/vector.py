@@ -46,18 +46,19 @@ def sweeps_four_rows(typingctx, lanes, array, traced):
 
 
 @intrinsic
-def keeps_elements(typingctx, role):
+def keeps_elements(typingctx, role, traced):
     """Whether the elements of the rows that are swept stay in registers, as a `Static`.
 
-    Those of a shared series do.  Those of laned series are whole vectors, for which sixteen
-    registers are too few.
+    Those of a shared series do.  Those of laned series are whole vectors, which takes more than
+    sixteen registers.  Where steps are recorded, nothing was gained by it.
     """
-    result = static_type(int(role.value != BATCH.value or TARGET.n_registers > 16))
+    roomy = TARGET.n_registers > 16 and not traced.value
+    result = static_type(int(role.value != BATCH.value or roomy))
 
     def codegen(context, builder, sig, args):
         return context.get_dummy_value()
 
-    return result(role), codegen
+    return result(role, traced), codegen
 
 
 class Vec(types.Type):
